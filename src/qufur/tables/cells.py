@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -186,6 +185,7 @@ class TextColumns(Mapping[str, Column]):
 
     def __init__(self, rows: list[tuple[str, ...]], names: list[str]) -> None:
         self._rows, self._names = rows, names
+        self._indices = {name: index for index, name in enumerate(names)}
         self._columns: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:
@@ -222,10 +222,6 @@ class TextColumns(Mapping[str, Column]):
     def at(self, indices: Sequence[int]) -> TextColumns:
         """Return the rows with these indices; other rows are not parsed."""
         return TextColumns([self._rows[i] for i in indices], self._names)
-
-    @cached_property
-    def _indices(self) -> dict[str, int]:
-        return {name: index for index, name in enumerate(self._names)}
 
 
 def cells_at(indices: list[int]) -> Callable[[Sequence[str]], tuple[str, ...]]:

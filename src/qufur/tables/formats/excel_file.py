@@ -51,12 +51,8 @@ class ExcelFile(TableFile):
         if frame.is_empty():
             raise no_rows(path)
         self._frame = frame.rename({name: name.strip() for name in frame.columns})
-        self.columns = self._frame.columns
+        self.columns, self._count = self._frame.columns, len(frame)
         check_width(len(self.columns), path)
-
-    def count(self) -> int:
-        """Return the number of rows below the header."""
-        return len(self._frame)
 
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Yield batches of `size` rows."""
