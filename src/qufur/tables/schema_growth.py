@@ -92,8 +92,8 @@ class VaryingGrowth(ColumnGrowth):
         super().__init__(entries, impute)
         self._first, *self._others = (entry for entry in entries if isinstance(entry, Numeric))
         varying = {index for entry in self._others if isinstance(entry, Part) for index in entry.places}
-        constant = np.flatnonzero(np.array(self._first.deviation) == 0) if self._first.scaled else ()
-        self._constant = [int(index) for index in constant if index not in varying]
+        deviation = self._first.deviation if self._first.scaled else ()
+        self._constant = [j for j, unit in enumerate(deviation) if unit == 0 and j not in varying]
 
     @property
     def is_complete(self) -> bool:
