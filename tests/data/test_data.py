@@ -183,7 +183,7 @@ def test_partial_download_restarts_when_the_source_changed(server, cache, change
 
 
 def test_modification_date_replaces_a_weak_etag():
-    from qufur.data.download import _strong_version
+    from qufur.data.fetch import _strong_version
 
     date = formatdate(0, usegmt=True)
     assert _strong_version({"ETag": 'W/"1"', "Last-Modified": date}) == date

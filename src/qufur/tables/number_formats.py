@@ -214,14 +214,14 @@ class LabelForms:
         if len(units) + len(others) > 1:
             (row, cell), (other_row, other) = (self._examples[form] for form in (units + others)[:2])
             received = f"{shown(cell)} in row {row} and {shown(other)} in row {other_row}"
-            raise self._error(received, "Write all of them in the same way.")
-        if units and self._before not in ("", units[0]):
+            remedy = "Write all of them in the same way."
+        elif units and self._before not in ("", units[0]):
             row, cell = self._examples[units[0]]
-            raise self._error(f"{shown(cell)} in row {row}", f"Earlier labels were in {self._before}.")
-
-    def _error(self, received: str, remedy: str) -> ValueError:
+            received, remedy = f"{shown(cell)} in row {row}", f"Earlier labels were in {self._before}."
+        else:
+            return
         allowed = "labels written in one way"
-        return invalid(f"column {self._column!r}", self._file, allowed, received, remedy)
+        raise invalid(f"column {self._column!r}", self._file, allowed, received, remedy)
 
 
 def _form(cell: Any) -> str | None:
