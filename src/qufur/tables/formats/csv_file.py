@@ -77,9 +77,7 @@ class CsvFile(TableFile):
             check_width(_width(head, separator), path)
             head += islice(text, HEAD - 1)
         self.dialect = dialect_of(head, separator, decimal, default, expected)
-        detected = self.dialect
-        if default is not None:
-            detected = dialect_of(head, separator, decimal, columns=expected)
+        detected = dialect_of(head, separator, decimal, columns=expected) if default else self.dialect
         default = default or Dialect()
         given = Dialect(separator or default.separator, decimal or default.decimal)
         self.notes = self.dialect.describe(path.name, given, detected)

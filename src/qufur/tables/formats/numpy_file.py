@@ -84,8 +84,12 @@ class NpzFile(TableFile):
         if not self._count:
             raise no_rows(path)
         for name, shape in list(self._shapes.items()):
-            if shape[0] != self._count:
-                self._ignore(name, shape)
+            if shape[0] == self._count:
+                continue
+            if INPUTS not in self._shapes or name in _ROLES:
+                allowed = f"of {self._count} rows like the others"
+                raise invalid(f"array {name!r}", path.name, allowed, f"shape {shape}")
+            del self._shapes[name]  # names of features, for example
         self.columns = list(self._shapes)
         self.target, self.domain, self.truth = (
             name if len(self._shapes.get(name, ())) == 1 else None for name in _ROLES
@@ -106,13 +110,6 @@ class NpzFile(TableFile):
             yield Batch(cells, first, self.path.name, self.numbers)
         with self.sound():
             next(parts, None)  # reading to the end verifies the checksum of the array
-
-    def _ignore(self, name: str, shape: tuple[int, ...]) -> None:
-        """Ignore an array that does not have one row per row of X, such as names of features."""
-        if INPUTS not in self._shapes or name in _ROLES:
-            allowed = f"of {self._count} rows like the others"
-            raise invalid(f"array {name!r}", self.path.name, allowed, f"shape {shape}")
-        del self._shapes[name]
 
     def _find_shapes(self) -> dict[str, tuple[int, ...]]:
         with self.sound(), ZipFile(self.path) as archive:
