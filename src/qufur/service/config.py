@@ -146,7 +146,7 @@ def config_from_workbook(name: str, workbook: Workbook) -> StreamConfig:
 def _is_vector(encoding: Encoding) -> bool:
     """Return whether inputs are the unscaled numbers of rows, as in streams without named columns."""
     first, *others = encoding.columns
-    plain = type(first) is Numeric and first.vector and not (first.scaled or first.has_missing_indicator)
+    plain = type(first) is Numeric and first.vector and not (first.scaled or first.indicators)
     return plain and first.name == VECTOR and not others
 
 
