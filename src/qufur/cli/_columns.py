@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from qufur.cli import _options as opt
 from qufur.cli._flags import with_flags
 from qufur.cli._state_file import TableReader
 from qufur.errors import invalid
@@ -20,20 +21,72 @@ from qufur.workbook import Workbook
 
 @dataclass(frozen=True)
 class Columns:
-    """Column options of a command."""
+    """Options that select the input columns of a table."""
 
-    skip: Sequence[str] | None = None
-    categorical: Sequence[str] | None = None
-    embedding: str | None = None
-    text: str | None = None
-    text_model: str | None = None
-    impute: bool = False
-    add_column: Sequence[str] | None = None
+    skip: opt.Skip = None
+    categorical: opt.CategoricalColumns = None
+    embedding: opt.EmbeddingColumn = None
+    text: opt.TextColumn = None
+    text_model: Annotated[
+        str | None,
+        opt.column_option(metavar="NAME", help=f"Text embedding model, name or folder. Default: {BERT}."),
+    ] = None
+    impute: opt.Impute = False
 
     def check(self, command: str) -> None:
         """Raise if options conflict, before a long table is read."""
         if self.text_model is not None and self.text is None:
             raise invalid("--text-model", command, "omitted without --text", repr(self.text_model))
+
+    def rows(self, data: Source, *, quiet: bool) -> TableReader:
+        """Return a reader for the pass over a table that infers its columns."""
+        return TableReader(data, None if quiet else "Reading columns", text=self.text is not None)
+
+    def encoding(
+        self,
+        rows: TableReader,
+        *,
+        scale: bool,
+        target: str | None,
+        domain: str | None = None,
+        id: str | None = None,
+    ) -> Encoding:
+        """Infer the encoding of a table; label, domain and id columns are not inputs."""
+        skip = [*(self.skip or ()), *rows.file.aside(target, domain)]
+        return Encoding.of(rows, skip=skip, id=id, scale=scale, **self.types)
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """Options that set the types of columns, as keyword arguments of `Encoding.of` and `Growth`."""
+        return {
+            "categorical": self.categorical or (),
+            "embedding": self.embedding,
+            "text": self.text,
+            "text_model": self.text_model or BERT,
+            "impute": self.impute,
+        }
+
+
+@dataclass(frozen=True)
+class GrowingColumns(Columns):
+    """Column options of a command that extends the workbook by later tables."""
+
+    text_model: Annotated[
+        str | None,
+        opt.column_option(
+            metavar="NAME",
+            help=f"Text embedding model, name or folder. Default: {BERT}. Later calls: download it again.",
+        ),
+    ] = None
+    add_column: Annotated[
+        list[str] | None,
+        opt.column_option(
+            metavar="COLUMN", help=f"Column of a later table to add as an input. {opt.REPEATABLE}"
+        ),
+    ] = None
+
+    def check(self, command: str) -> None:
+        super().check(command)
         if self.add_column:
             allowed = "omitted for the first table, whose columns are all inputs unless skipped"
             raise invalid("--add-column", command, allowed, repr(self.add_column[0]))
@@ -56,46 +109,6 @@ class Columns:
         if self.text_model is not None and self.text is None:
             encoding.fetch(self.text_model)
 
-    def rows(self, data: Source, *, quiet: bool) -> TableReader:
-        """Return a reader for the pass over a table that infers its columns."""
-        return TableReader(data, None if quiet else "Reading columns", text=self.text is not None)
-
-    def encoding(
-        self,
-        rows: TableReader,
-        *,
-        scale: bool,
-        target: str | None,
-        domain: str | None = None,
-        id: str | None = None,
-    ) -> Encoding:
-        """Infer the encoding of a table; label, domain and id columns are not inputs."""
-        return Encoding.of(
-            rows,
-            skip=[*(self.skip or ()), *rows.file.aside(target, domain)],
-            id=id,
-            categorical=self.categorical or (),
-            embedding=self.embedding,
-            text=self.text,
-            text_model=self.text_model or BERT,
-            impute=self.impute,
-            scale=scale,
-        )
-
-    def growth(self, encoding: Encoding, *, scale: bool, aside: Sequence[str]) -> Growth:
-        """Return the collector of what a later table adds; columns in `aside` are not inputs."""
-        return Growth(
-            encoding,
-            add=self.add_column or (),
-            categorical=self.categorical or (),
-            embedding=self.embedding,
-            text=self.text,
-            text_model=self.text_model or BERT,
-            impute=self.impute,
-            scale=scale,
-            aside=aside,
-        )
-
 
 MAX_LISTED = 5
 """Maximum number of names that a note lists."""
@@ -104,7 +117,7 @@ MAX_LISTED = 5
 def grow(
     workbook: Workbook,
     data: Source,
-    columns: Columns,
+    columns: GrowingColumns,
     *,
     quiet: bool,
     observer: Callable[[Batch], None] | None = None,
@@ -117,8 +130,9 @@ def grow(
     if observer is not None:
         rows.watch(observer)
     aside = [*rows.file.aside(workbook.target), *filter(None, [workbook.id])]
-    growth = columns.growth(
-        workbook.encoding, scale=not workbook.learner.model.tags.scales_inputs, aside=aside
+    scale = not workbook.learner.model.tags.scales_inputs
+    growth = Growth(
+        workbook.encoding, add=columns.add_column or (), scale=scale, aside=aside, **columns.types
     )
     for batch in rows:
         growth.add(batch)

@@ -10,6 +10,7 @@ from qufur.arrays import as_count
 from qufur.cli._flags import reject_options
 from qufur.cli._options import RuleOptions
 from qufur.errors import invalid
+from qufur.learner import Learner
 from qufur.rules import Rule
 from qufur.rules.from_budget import promise
 from qufur.rules.per_period import UNKNOWN, PeriodSpending, PerPeriod
@@ -76,15 +77,6 @@ class FirstPeriods:
         return notes
 
 
-def periods_from_options(options: RuleOptions, target: str) -> FirstPeriods | None:
-    """Return the periods of the first table, or None without --per."""
-    if options.per is not None:
-        return FirstPeriods(options, target)
-    if options.time is not None:
-        raise invalid("--time", "qufur ask", "omitted without --per", repr(options.time))
-    return None
-
-
 class LaterPeriods:
     """Rows per period of a later table."""
 
@@ -123,6 +115,20 @@ def describe_limit(workbook: Workbook) -> str | None:
         return f"{limit}."
     counts = f"{spending.bought} of {spending.allowed} bought, {spending.left} left"
     return f"{limit}; {unit} of {workbook.period}: {counts}."
+
+
+def limit_notes(workbook: Workbook) -> list[str]:
+    """Return the description of the limit as a list of notes, empty for a count."""
+    limit = describe_limit(workbook)
+    return [] if limit is None else [limit]
+
+
+def describe_spend(learner: Learner) -> str:
+    """Describe the labels bought, left and outstanding."""
+    left = "no budget" if learner.left is None else f"{learner.left} left"
+    return (
+        f"{counted(learner.spent, 'label')} bought in total, {left}, {len(learner.outstanding)} outstanding"
+    )
 
 
 def change_rate(workbook: Workbook, unit: str, labels: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 def print_json(content: Mapping[str, Any]) -> None:
     """Print a result as JSON; NaN and infinity become null."""
     print(json.dumps(_without_nan(content), indent=2))
+
+
+def print_result(json: bool, content: Mapping[str, Any], lines: Iterable[str]) -> None:
+    """Print the result of a command as JSON, or as lines of text."""
+    if json:
+        print_json(content)
+    else:
+        print(*lines, sep="\n")
 
 
 def print_table(

@@ -17,11 +17,12 @@ import numpy as np
 from qufur import models
 from qufur._internal import entry_points
 from qufur.arrays import Bools, Floats
+from qufur.cli import _options as opt
 from qufur.cli._classes import describe_labels, infer_labels, parse_classes
-from qufur.cli._columns import Columns, describe_first_table
+from qufur.cli._columns import GrowingColumns, describe_first_table, grow
 from qufur.cli._flags import flag, reject_options
 from qufur.cli._options import ModelName, ModelOptions, RuleOptions
-from qufur.cli._periods import periods_from_options
+from qufur.cli._periods import FirstPeriods, LaterPeriods
 from qufur.errors import InvalidError, invalid
 from qufur.learner import Learner
 from qufur.models import Ridge
@@ -31,7 +32,7 @@ from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
 from qufur.tables.source import Source
 from qufur.tables.writers import column_heading
 from qufur.workbook import Workbook
-from qufur.workbook.classes import NONE_YET
+from qufur.workbook.classes import NONE_YET, choose_rule
 
 if TYPE_CHECKING:
     from qufur.models import KernelRidge, Refit
@@ -48,24 +49,31 @@ MIN_CLASS_LABELS = 3
 """Minimum labels inside and outside a class to test it; with fewer, a column may match it by chance."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StartOptions:
     """Options that the first table sets. Later calls accept equal values."""
 
     model: ModelOptions
     rule: RuleOptions
-    columns: Columns
-    target: str | None
-    id: str | None
-    seed: int | None
-    classes: str | None = None
-    new: bool = False
+    target: opt.FirstTarget = None
+    new: opt.FirstNew = False
+    classes: opt.FirstClasses = None
+    id: opt.FirstId = None
+    columns: GrowingColumns
+    seed: opt.FirstSeed = None
 
     def given(self) -> dict[str, Any]:
         """Return the options that were given as JSON values, by name."""
         own = {name: getattr(self, name) for name in ("target", "id", "seed", "new")}
         classes = self.classes and ",".join(name.strip() for name in self.classes.split(","))
-        values = asdict(self.model) | asdict(self.rule) | self.columns.fixed | own | {"classes": classes}
+        values = (
+            asdict(self.model)
+            | {"also": self.model.also or None}
+            | asdict(self.rule)
+            | self.columns.fixed
+            | own
+            | {"classes": classes}
+        )
         given = {name: value for name, value in values.items() if value is not None and value is not False}
         return cast(dict[str, Any], json.loads(json.dumps(given)))
 
@@ -98,15 +106,13 @@ def start_workbook(
         remedy = "Later commands find the model of a state file by its entry point."
         raise invalid("--model", command, "the name of an installed model", repr(options.model.name), remedy)
     check_model(options.model, command, classes)
-    target = options.target or "label"
-    periods = None if labelled else periods_from_options(options.rule, target)
-    rule = None
+    rule = periods = None
     if not labelled:
-        rule = rule_from_options(command, options.rule, options.model) if periods is None else periods.rule
+        rule, periods = _rule_and_periods(command, options.rule, options.model, options.target or "label")
     # Without --also: whether a name is a regressor or a classifier may depend on the table.
     model = model_from_options(replace(options.model, also=None), 1, command, classes)
     columns.check(command)
-    check_target(options.id, target, command)
+    check_target(options.id, options.target or "label", command)
     rows = columns.rows(data, quiet=quiet)
     names = [*rows.columns, *rows.file.numbers]
     target = options.target or (rows.file.target if labelled else None) or "label"
@@ -131,6 +137,34 @@ def start_workbook(
     if periods is not None:
         notes += periods.apply(workbook)
     return StartedWorkbook(workbook, rows.count, [*notes, *describe_first_table(encoding)])
+
+
+def prepare_table(
+    workbook: Workbook | None, data: Source, options: StartOptions, *, quiet: bool
+) -> StartedWorkbook:
+    """Create the workbook for a table of `qufur ask`, or extend an existing one by what the table adds."""
+    if workbook is None:
+        return start_workbook("qufur ask", data, options, quiet=quiet)
+    check_start_options(workbook, options.given())
+    check_target(workbook.id, workbook.target)
+    options.columns.fetch(workbook.encoding)
+    return extend_workbook("qufur ask", workbook, data, options, quiet=quiet)
+
+
+def extend_workbook(
+    command: str, workbook: Workbook, data: Source, options: StartOptions, *, quiet: bool
+) -> StartedWorkbook:
+    """Extend a workbook by the columns, rows and periods of a table."""
+    rule: Callable[[int], Rule] | None = None
+    periods: FirstPeriods | LaterPeriods | None = None
+    if not workbook.has_rule:  # `qufur learn` creates a workbook without a rule
+        model = ModelOptions(name_of(workbook.learner.model))
+        rule, periods = _rule_and_periods(command, options.rule, model, workbook.target)
+    periods = periods or LaterPeriods(workbook)
+    total, notes = grow(workbook, data, options.columns, quiet=quiet, observer=periods.add)
+    if rule is not None:
+        choose_rule(workbook, rule(total))
+    return StartedWorkbook(workbook, total, notes + periods.apply(workbook))
 
 
 def check_start_options(
@@ -172,6 +206,18 @@ _RULE_OPTIONS = {field.name for field in fields(RuleOptions)}
 
 
 # Rule
+
+
+def _rule_and_periods(
+    command: str, options: RuleOptions, model: ModelOptions, target: str
+) -> tuple[Callable[[int], Rule], FirstPeriods | None]:
+    """Return the rule as in `rule_from_options` and, with --per, the periods of the first table."""
+    if options.per is not None:
+        periods = FirstPeriods(options, target)
+        return periods.rule, periods
+    if options.time is not None:
+        raise invalid("--time", command, "omitted without --per", repr(options.time))
+    return rule_from_options(command, options, model), None
 
 
 def rule_from_options(command: str, options: RuleOptions, model: ModelOptions) -> Callable[[int], Rule]:

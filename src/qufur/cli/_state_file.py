@@ -18,11 +18,10 @@ from qufur.labelling.journal import journal_of
 from qufur.models import Model
 from qufur.models.engines import compiled
 from qufur.storage import versions
-from qufur.storage.lock import lock_of
+from qufur.storage.lock import lock_of, locked
 from qufur.storage.versions import History
 from qufur.tables import Batch, open_table
 from qufur.tables.batch import rows_at_a_time
-from qufur.tables.formats.base import TableFile
 from qufur.tables.source import Source, files_at
 from qufur.workbook import Workbook
 
@@ -106,10 +105,23 @@ def load_workbook(state: Path) -> Workbook:
         return Workbook.load(state)
 
 
+@contextmanager
+def locked_workbook(state: Path) -> Iterator[Workbook]:
+    """Load the workbook of a state file, and hold its lock in this context."""
+    with locked(state):
+        yield load_workbook(state)
+
+
 def tables_at(data: Path) -> dict[str, Path]:
     """Return the files of a table, which must not be overwritten."""
     files = files_at(data)
     return {"the table": files[0]} if len(files) == 1 else {f"the table {file}": file for file in files}
+
+
+def register_tables(workbook: Workbook, data: Path) -> None:
+    """Register the files of a table before its rows are processed; raise an error if one was before."""
+    for file in files_at(data):
+        workbook.register_table(digest_of(file), file.name)
 
 
 def digest_of(path: Path) -> str:
@@ -121,13 +133,6 @@ def digest_of(path: Path) -> str:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def keep_dialect(workbook: Workbook, source: Source, file: TableFile) -> None:
-    """Store the CSV dialect for later tables if the options give it or no dialect is stored yet."""
-    is_given = source.separator is not None or source.decimal is not None
-    if file.dialect is not None and (is_given or workbook.dialect is None):
-        workbook.dialect = file.dialect
 
 
 class TableReader:
@@ -170,3 +175,17 @@ class TableReader:
             for observer in self._observers:
                 observer(batch)
             yield batch
+
+
+def read_rows(
+    workbook: Workbook, source: Source, label: str | None, *, total: int | None = None
+) -> TableReader:
+    """Return the reader of a table for a workbook.
+
+    The workbook keeps the CSV dialect for later tables if the options give it or it has none yet.
+    """
+    rows = TableReader(source, label, text=workbook.encoding.text is not None, total=total)
+    is_given = source.separator is not None or source.decimal is not None
+    if rows.file.dialect is not None and (is_given or workbook.dialect is None):
+        workbook.dialect = rows.file.dialect
+    return rows

@@ -33,7 +33,6 @@ from qufur.tables.number_formats import LabelForms
 from qufur.tables.source import FORMATS
 from qufur.tables.writers import Write, check_writable, column_called, column_heading, escaped, table
 from qufur.workbook import Workbook
-from qufur.workbook.corrections import retract
 
 
 class Exported(NamedTuple):
@@ -65,12 +64,6 @@ def exported(workbook: Workbook, data: Path, tool: Tool) -> Exported:
     outstanding = set(workbook.learner.outstanding)
     skipped = [id for id in workbook.resolve_ids(export.skipped) if id in outstanding]
     return Exported(list(values), np.array(labels, dtype=np.float64), skipped, len(export.blank))
-
-
-def retract_skipped(workbook: Workbook, names: Sequence[Id]) -> None:
-    """Retract skipped rows, if there are any."""
-    if names:
-        retract(workbook, names)
 
 
 def _columns(workbook: Workbook) -> Columns:

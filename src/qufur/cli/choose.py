@@ -30,52 +30,40 @@ from qufur.tables.writers import column_called, column_heading, table, unused_na
 NAME = "qufur choose"
 
 
+@opt.with_groups
 def choose(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to choose from: {opt.TABLE}.")],
     budget: Annotated[
         str,
-        typer.Option(
-            metavar="LABELS", rich_help_panel="Labels and budget", help=f"Rows to choose: {opt.BUDGET}."
-        ),
+        opt.budget_option(metavar="LABELS", help=f"Rows to choose: {opt.BUDGET}."),
     ],
     out: opt.RowsToLabel,
+    *,
     id: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", rich_help_panel="Columns", help="Id column. Default: the row number."),
+        opt.column_option(metavar="COLUMN", help="Id column. Default: the row number."),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(
+        opt.column_option(
             metavar="COLUMN",
-            rich_help_panel="Columns",
             help="Label column. Default: label. Rows with a label are not chosen.",
         ),
     ] = None,
     known: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            rich_help_panel="Input",
-            help=f"Table with the ids of rows that have labels. {opt.REPEATABLE}",
+        opt.input_option(
+            metavar="FILE", help=f"Table with the ids of rows that have labels. {opt.REPEATABLE}"
         ),
     ] = None,
-    skip: opt.Skip = None,
-    categorical: opt.CategoricalColumns = None,
-    embedding: opt.EmbeddingColumn = None,
-    text: opt.TextColumn = None,
-    text_model: opt.TextModel = None,
-    impute: opt.Impute = False,
+    columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     seed: Annotated[
         int,
-        typer.Option(
-            min=0, metavar="N", rich_help_panel="Model", help="Random seed of the sample of a long table."
-        ),
+        opt.model_option(min=0, metavar="N", help="Random seed of the sample of a long table."),
     ] = 0,
-    force: Annotated[
-        bool, typer.Option("--force", rich_help_panel="Output", help="Replace --out if it exists.")
-    ] = False,
+    force: Annotated[bool, opt.output_option("--force", help="Replace --out if it exists.")] = False,
     json: opt.Json = False,
 ) -> None:
     """Choose the most informative rows of a table in one batch.
@@ -87,7 +75,6 @@ def choose(
       qufur choose rows.csv --budget 100 -o todo.csv
     """
     amount = as_amount(budget, NAME, "--budget")
-    columns = Columns(skip, categorical, embedding, text, text_model, impute)
     columns.check(NAME)
     _check_out(out, tables_at(data) | {f"the table {path}": path for path in known or ()}, force=force)
     rows = columns.rows(Source(data, sep, decimal), quiet=json)

@@ -14,9 +14,10 @@ import typer
 from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
-from qufur.cli._columns import Columns
+from qufur.cli._columns import GrowingColumns
 from qufur.cli._label_run import LabelOptions, LabelResult, call_counts, describe_calls, label_rows
 from qufur.cli._options import ModelOptions, RuleOptions
+from qufur.cli._periods import describe_spend
 from qufur.cli._start import StartOptions
 from qufur.errors import invalid
 from qufur.labelling.calls import CallLimits
@@ -69,14 +70,14 @@ def label(
       qufur label rows.csv --with ./ask_model.py --budget 300 --state s.qufur
     """
     options = StartOptions(
-        ModelOptions(model, label_range=label_range),
-        RuleOptions(budget, horizon=horizon),
-        Columns(skip, categorical, embedding, text, None, impute, None),
-        target,
-        id,
-        seed,
-        classes,
-        new,
+        model=ModelOptions(model, label_range=label_range),
+        rule=RuleOptions(budget, horizon=horizon),
+        target=target,
+        new=new,
+        classes=classes,
+        id=id,
+        columns=GrowingColumns(skip, categorical, embedding, text, impute=impute),
+        seed=seed,
     )
     program_of(command)
     work = LabelOptions(
@@ -98,26 +99,16 @@ def label(
 
 def _print(result: LabelResult, json: bool) -> None:
     learner, queue, journal = result.workbook.learner, result.queue, result.journal
-    left, pending = learner.left, len(learner.outstanding)
-    if json:
-        counts = {
-            "rows": result.rows,
-            "labels": queue.labels,
-            "skipped": queue.skipped,
-            "failed": len(queue.failed),
-        }
-        status = {"left": left, "outstanding": pending, "notes": result.notes}
-        _show.print_json(counts | call_counts(journal) | status)
-        return
-    print(
+    counts = {"rows": result.rows, "labels": queue.labels, "skipped": queue.skipped}
+    calls = {"failed": len(queue.failed)} | call_counts(journal)
+    status = {"left": learner.left, "outstanding": len(learner.outstanding), "notes": result.notes}
+    lines = [
         f"{counted(result.rows, 'row')}, {counted(queue.labels, 'label')} bought, "
-        f"{queue.skipped} skipped, {len(queue.failed)} failed."
-    )
-    budget = "no budget" if left is None else f"{left} left"
-    labels = counted(learner.spent, "label")
-    print(f"{labels} bought in total, {budget}, {pending} outstanding; {describe_calls(journal)}.")
-    for note in result.notes:
-        print(note)
+        f"{queue.skipped} skipped, {len(queue.failed)} failed.",
+        f"{describe_spend(learner)}; {describe_calls(journal)}.",
+        *result.notes,
+    ]
+    _show.print_result(json, counts | calls | status, lines)
 
 
 def parse_money(cost: str, limit: str | None) -> Money:

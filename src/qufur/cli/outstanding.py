@@ -49,12 +49,11 @@ def outstanding(
     with rows_out(workbook, out, columns, format) as write:
         write(by_column(row, columns) for row in rows.values())
     times = [at for at in map(workbook.pending_rows.asked_at, pending) if at is not None]
-    if json:
-        _show.print_json({"rows": len(pending), "oldest": min(times, default=None)})
-        return
-    print(f"{counted(len(pending), 'label is', 'labels are')} outstanding: written to {out}.")
+    lines = [f"{counted(len(pending), 'label is', 'labels are')} outstanding: written to {out}."]
     if len(times) < len(pending):
-        print(f"{len(pending) - len(times)} were asked for by an older version, without their columns.")
+        unknown = len(pending) - len(times)
+        lines.append(f"{unknown} were asked for by an older version, without their columns.")
+    _show.print_result(json, {"rows": len(pending), "oldest": min(times, default=None)}, lines)
 
 
 def _prediction_and_label(workbook: Workbook) -> tuple[str, str]:

@@ -32,41 +32,34 @@ NEEDS_LABELS = "To forecast the error, add labels to some rows and pass --target
 LOCAL = "All of them are in one part of the table; the forecast ignores changes in the other parts."
 
 
+@opt.with_groups
 def plan(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to plan for: {opt.TABLE}.")],
     budget: opt.Budget,
+    *,
     model: opt.Model = ModelName.experts,
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", rich_help_panel="Columns", help="Label column, if rows have labels."),
+        opt.column_option(metavar="COLUMN", help="Label column, if rows have labels."),
     ] = None,
     classes: Annotated[str | None, typer.Option("--classes", hidden=True)] = None,
-    skip: opt.Skip = None,
-    categorical: opt.CategoricalColumns = None,
-    embedding: opt.EmbeddingColumn = None,
-    text: opt.TextColumn = None,
-    text_model: opt.TextModel = None,
-    impute: opt.Impute = False,
+    columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     domain: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", rich_help_panel="Columns", help="Domain column, which is ignored."),
+        opt.column_option(metavar="COLUMN", help="Domain column, which is ignored."),
     ] = None,
     noise: opt.Noise = None,
     norm: opt.Norm = None,
     label_range: opt.LabelRange = None,
     parts: Annotated[
         int,
-        typer.Option(
-            min=1, metavar="N", rich_help_panel="Output", help="Parts of the stream to count labels in."
-        ),
+        opt.output_option(min=1, metavar="N", help="Parts of the stream to count labels in."),
     ] = 10,
     seeds: Annotated[
         int,
-        typer.Option(
-            min=1, metavar="N", rich_help_panel="Model", help="Number of simulated runs to average over."
-        ),
+        opt.model_option(min=1, metavar="N", help="Number of simulated runs to average over."),
     ] = 20,
     out: opt.Out = Path("qufur-out"),
     json: opt.Json = False,
@@ -85,7 +78,6 @@ def plan(
     options = ModelOptions(model, label_range=label_range)
     ridge_options = {"noise": noise, "norm": norm, "label_range": label_range}
     reject_for_experts(options, "qufur plan", ridge_options)
-    columns = Columns(skip, categorical, embedding, text, text_model, impute)
     columns.check("qufur plan")
     _reject_classes(parse_classes(classes, "qufur plan"))
     linear = not options.is_experts

@@ -81,17 +81,14 @@ def predict(
     out: opt.Predictions,
     interval: Annotated[
         float | None,
-        typer.Option(
+        opt.output_option(
             metavar="SHARE",
-            rich_help_panel="Output",
             help="Add columns low and high: prediction intervals with this coverage, such as 0.9.",
         ),
     ] = None,
     text_model: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", rich_help_panel="Columns", help="Text embedding model to download again."
-        ),
+        opt.column_option(metavar="NAME", help="Text embedding model to download again."),
     ] = None,
     impute: opt.Impute = False,
     sep: opt.Separator = None,

@@ -31,7 +31,9 @@ from qufur.tables.source import Source
 DEFAULT_BUDGETS = ["5%", "10%", "20%", "30%"]
 
 
+@opt.with_groups
 def run(
+    *,
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -40,31 +42,24 @@ def run(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", rich_help_panel="Columns", help="Label column. Required with a file."),
+        opt.column_option(metavar="COLUMN", help="Label column. Required with a file."),
     ] = None,
     classes: opt.Classes = None,
-    skip: opt.Skip = None,
-    categorical: opt.CategoricalColumns = None,
-    embedding: opt.EmbeddingColumn = None,
-    text: opt.TextColumn = None,
-    text_model: opt.TextModel = None,
-    impute: opt.Impute = False,
+    columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     domain: opt.Domain = None,
     budget: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.budget_option(
             metavar="LABELS",
-            rich_help_panel="Labels and budget",
             help=f"Labels to buy: {opt.BUDGET}. {opt.REPEATABLE} Default: {', '.join(DEFAULT_BUDGETS)}.",
         ),
     ] = None,
     rule: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.budget_option(
             metavar="NAME",
-            rich_help_panel="Labels and budget",
             help=f"Further rule to compare: an installed one, or module:Class. {opt.REPEATABLE}",
         ),
     ] = None,
@@ -87,7 +82,6 @@ def run(
     """
     check_folder(out, ["run.csv", "run.png", "run.svg"], data)
     amounts = {text: as_amount(text, "qufur run", "--budget") for text in budget or DEFAULT_BUDGETS}
-    columns = Columns(skip, categorical, embedding, text, text_model, impute)
     default = ModelName.ridge if data is None else None
     options = ModelOptions(model or default, regularization, half_life, also)
     names = parse_classes(classes, "qufur run")

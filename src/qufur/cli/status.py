@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
@@ -37,7 +35,7 @@ def status(
     state: opt.State,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", rich_help_panel="Output", help="Write an HTML page with plots."),
+        opt.output_option(metavar="FILE", help="Write an HTML page with plots."),
     ] = None,
     json: opt.Json = False,
 ) -> None:
