@@ -488,17 +488,14 @@ def _is_similar(first: str, second: str) -> bool:
     (False, False)
     """
     a, b = (re.sub("[ _-]", "", column_heading(name).casefold()) for name in (first, second))
-    if min(len(a), len(b)) < 3 or abs(len(a) - len(b)) > 1:
+    if min(len(a), len(b)) < 3:
         return False
-    if len(a) > len(b):
-        a, b = b, a
-    if a == b:
-        return True
-    index = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
-    if len(a) < len(b):
-        return a[index:] == b[index + 1 :]
-    swapped = a[index : index + 2] == b[index : index + 2][::-1] and a[index + 2 :] == b[index + 2 :]
-    return swapped or a[index + 1 :] == b[index + 1 :]
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    a, b = a[same:], b[same:]
+    has_wrong_letter = a[1:] == b[1:]
+    has_extra_letter = a[1:] == b or a == b[1:]
+    has_swapped_letters = a[:2] == b[:2][::-1] and a[2:] == b[2:]
+    return has_wrong_letter or has_extra_letter or has_swapped_letters
 
 
 def describe_leaks(workbook: Workbook) -> list[str]:

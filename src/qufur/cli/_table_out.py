@@ -87,20 +87,18 @@ _NOT_WRITTEN = (".npy", ".npz")
 
 def check_table(out: Path, used: Mapping[str, Path]) -> None:
     """Reject an unwritable path, an unknown format, or a file in `used` (path by description)."""
-    if not Path(os.path.realpath(out)).parent.is_dir() or out.is_dir():
-        raise invalid("--out", "qufur", "a file in a folder that exists", repr(str(out)))
+    check_output(out, used, "--out")
     if out.name.lower().endswith(_NOT_WRITTEN):
         allowed = "a name ending in .csv, .tsv, .jsonl, .parquet or .xlsx"
         raise invalid("--out", "qufur", allowed, repr(str(out)))
     check_writable(out)
-    check_file(out, used)
 
 
-def check_page(out: Path, used: Mapping[str, Path]) -> None:
-    """Reject a path for an HTML page that is unwritable or in `used`."""
+def check_output(out: Path, used: Mapping[str, Path], option: str) -> None:
+    """Reject a path that is unwritable or in `used`."""
     if not Path(os.path.realpath(out)).parent.is_dir() or out.is_dir():
-        raise invalid("--html", "qufur", "a file in a folder that exists", repr(str(out)))
-    check_file(out, used, "--html")
+        raise invalid(option, "qufur", "a file in a folder that exists", repr(str(out)))
+    check_file(out, used, option)
 
 
 def check_folder(out: Path, names: list[str], data: Path | None = None) -> None:
@@ -117,7 +115,8 @@ def check_file(out: Path, used: Mapping[str, Path], option: str = "--out") -> No
         received = f"{str(out)!r}, which is a device, a pipe or a folder"
         raise invalid(option, "qufur", "a regular file, or a new one", received)
     for description, path in used.items():
-        if _is_same(out, path):
+        is_linked = out.exists() and path.exists() and out.samefile(path)
+        if is_linked or os.path.realpath(out) == os.path.realpath(path):
             raise invalid(option, "qufur", f"another file than {description}", repr(str(out)))
 
 
@@ -139,12 +138,6 @@ def check_filled_in(workbook: Workbook, out: Path) -> None:
         received = f"{str(out)!r}, where the label of {rows[0]!r} is new or changed"
         remedy = "Pass it to `qufur tell` first, or write to another file; --force discards its labels."
         raise invalid("--out", "qufur", "a file whose labels were given to `qufur tell`", received, remedy)
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    return one.exists() and other.exists() and os.path.samefile(one, other)
 
 
 def _ids_and_labels(workbook: Workbook, path: Path) -> Iterator[tuple[str, str]]:

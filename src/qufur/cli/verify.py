@@ -29,35 +29,27 @@ def verify(store: StoreArgument, json: opt.Json = False) -> None:
       qufur verify sqlite:///labels.db
     """
     with _open_for_repair(store) as opened:
-        from qufur.service.erasure import deletions
+        from qufur.service.erasure import deletions as deletions_of
         from qufur.service.store.events import DamagedError
         from qufur.service.verification import verify as check
 
         try:
-            checked, deleted = check(opened), deletions(opened)
+            checked, deleted = check(opened), deletions_of(opened)
         except DamagedError as error:
-            if json:
-                _show.print_json({"damage": str(error)})
-            else:
-                print(error)
+            _show.print_result(json, {"damage": str(error)}, [str(error)])
             raise typer.Exit(1) from None
-    if json:
-        _show.print_json(
-            {
-                "damage": None,
-                "streams": [stream._asdict() for stream in checked],
-                "deleted": [stream._asdict() for stream in deleted],
-            }
-        )
-        return
+    streams, deletions = ([each._asdict() for each in results] for results in (checked, deleted))
+    lines = []
     for result in checked:
         remarks = "".join(f"; {remark}" for remark in result.remarks)
-        print(f"{result.stream}: {counted(result.events, 'event')}, digest {result.digest[:16]}…{remarks}")
+        events = counted(result.events, "event")
+        lines.append(f"{result.stream}: {events}, digest {result.digest[:16]}…{remarks}")
     for deletion in deleted:
         day = time.strftime("%Y-%m-%d", time.gmtime(deletion.at / 1e6))
         events = counted(deletion.events, "event")
-        print(f"{deletion.stream}: deleted on {day} by {deletion.actor}, after {events}.")
-    print(f"{counted(len(checked), 'stream')} verified: no damage.")
+        lines.append(f"{deletion.stream}: deleted on {day} by {deletion.actor}, after {events}.")
+    lines.append(f"{counted(len(checked), 'stream')} verified: no damage.")
+    _show.print_result(json, {"damage": None, "streams": streams, "deleted": deletions}, lines)
 
 
 @contextmanager
