@@ -80,9 +80,7 @@ class GrowingColumns(Columns):
     ] = None
     add_column: Annotated[
         list[str] | None,
-        opt.column_option(
-            metavar="COLUMN", help=f"Column of a later table to add as an input. {opt.REPEATABLE}"
-        ),
+        opt.column_option(help=f"Column of a later table to add as an input. {opt.REPEATABLE}"),
     ] = None
 
     def check(self, command: str) -> None:

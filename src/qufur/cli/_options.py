@@ -21,7 +21,7 @@ input_option = partial(typer.Option, rich_help_panel="Input")
 program_option = partial(typer.Option, rich_help_panel="Program")
 budget_option = partial(typer.Option, rich_help_panel="Labels and budget")
 model_option = partial(typer.Option, rich_help_panel="Model")
-column_option = partial(typer.Option, rich_help_panel="Columns")
+column_option = partial(typer.Option, metavar="COLUMN", rich_help_panel="Columns")
 output_option = partial(typer.Option, rich_help_panel="Output")
 
 
@@ -122,8 +122,7 @@ Also = Annotated[list[str] | None, model_option(metavar="NAME", help=f"{ALSO} {R
 FirstLabelRange = Annotated[
     tuple[float, float] | None,
     model_option(
-        metavar="LOW HIGH",
-        help=f"Lowest and highest label. Required with ridge and kernel. {ONCE}",
+        metavar="LOW HIGH", help=f"Lowest and highest label. Required with ridge and kernel. {ONCE}"
     ),
 ]
 Noise = Annotated[
@@ -135,8 +134,7 @@ Noise = Annotated[
 Norm = Annotated[
     float | None,
     model_option(
-        metavar="NORM",
-        help="Norm of the coefficients for labels scaled to [-1, 1], with ridge. Default: 1.",
+        metavar="NORM", help="Norm of the coefficients for labels scaled to [-1, 1], with ridge. Default: 1."
     ),
 ]
 LabelRange = Annotated[
@@ -151,31 +149,26 @@ Seeds = Annotated[int, model_option(min=1, metavar="N", help="Number of random s
 
 # Columns
 
-FirstTarget = Annotated[
-    str | None, column_option(metavar="COLUMN", help=f"Label column. Default: label. {ONCE}")
-]
+FirstTarget = Annotated[str | None, column_option(help=f"Label column. Default: label. {ONCE}")]
 FirstNew = Annotated[
     bool,
     column_option(
         "--new",
+        metavar=None,
         help=f"The label column is not in the table yet, although another has a similar name. {ONCE}",
     ),
 ]
 FirstClasses = Annotated[str | None, column_option(metavar="A,B,…", help=f"{CLASSES} {ONCE}")]
 Classes = Annotated[str | None, column_option(metavar="A,B,…", help=CLASSES)]
-FirstId = Annotated[
-    str | None, column_option(metavar="COLUMN", help=f"Id column. Default: the row number. {ONCE}")
+FirstId = Annotated[str | None, column_option(help=f"Id column. Default: the row number. {ONCE}")]
+Domain = Annotated[str | None, column_option(help="Domain column, integers. Not an input.")]
+Skip = Annotated[list[str] | None, column_option(help=f"Column to ignore. {REPEATABLE}")]
+CategoricalColumns = Annotated[list[str] | None, column_option(help=f"Categorical column. {REPEATABLE}")]
+EmbeddingColumn = Annotated[str | None, column_option(help="Column with a list of numbers per row.")]
+TextColumn = Annotated[str | None, column_option(help="Free-text column, to embed.")]
+Impute = Annotated[
+    bool, column_option(metavar=None, help="Impute missing cells and add an indicator column.")
 ]
-Domain = Annotated[str | None, column_option(metavar="COLUMN", help="Domain column, integers. Not an input.")]
-Skip = Annotated[list[str] | None, column_option(metavar="COLUMN", help=f"Column to ignore. {REPEATABLE}")]
-CategoricalColumns = Annotated[
-    list[str] | None, column_option(metavar="COLUMN", help=f"Categorical column. {REPEATABLE}")
-]
-EmbeddingColumn = Annotated[
-    str | None, column_option(metavar="COLUMN", help="Column with a list of numbers per row.")
-]
-TextColumn = Annotated[str | None, column_option(metavar="COLUMN", help="Free-text column, to embed.")]
-Impute = Annotated[bool, column_option(help="Impute missing cells and add an indicator column.")]
 
 # Output
 
@@ -258,8 +251,7 @@ class RuleOptions:
     alpha: Annotated[
         float | None,
         budget_option(
-            metavar="A",
-            help=f"Labels per unit of uncertainty, with ridge; --budget is then a cap. {ONCE}",
+            metavar="A", help=f"Labels per unit of uncertainty, with ridge; --budget is then a cap. {ONCE}"
         ),
     ] = None
     fixed_budget: Annotated[
@@ -294,14 +286,12 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     >>> command(out="todo.csv", budget="5%")
     todo.csv 5%
     """
-    parameters = list(_parameters(command))
 
     @wraps(command)
     def run(**values: Any) -> None:
         _call(command, values)
 
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__signature__ = Signature([*_parameters(command)])  # type: ignore[attr-defined]
     return run
 
 

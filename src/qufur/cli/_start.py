@@ -390,8 +390,17 @@ def estimators_named(names: Sequence[str], command: str, *, classifies: bool) ->
     """
     if not names:
         return []
-    classes = _estimator_classes(classifies)
-    return [_estimator(classes, name, command, classifies) for name in names]
+    by_name = _estimator_classes(classifies)
+    by_key = {_key(name): cls for name, cls in by_name.items()}
+    for name in names:
+        if _key(name) not in by_key:
+            short = [kebab for kebab in by_name if not kebab.endswith(("-regressor", "-classifier"))]
+            matches = difflib.get_close_matches(_kebab(name), short, n=3, cutoff=0.5)
+            similar = f"Did you mean {' or '.join(matches)}?" if matches else ""
+            allowed = f"the name of a scikit-learn {'classifier' if classifies else 'regressor'}"
+            remedy = similar or "An example is hist-gradient-boosting."
+            raise invalid("--also", command, allowed, repr(name), remedy)
+    return [by_key[_key(name)]() for name in names]
 
 
 @cache
@@ -408,17 +417,6 @@ def _estimator_classes(classifies: bool) -> dict[str, Any]:
 def _has_required_parameters(cls: Any) -> bool:
     parameters = signature(cls).parameters.values()
     return any(each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters)
-
-
-def _estimator(classes: dict[str, Any], name: str, command: str, classifies: bool) -> Any:
-    cls = {_key(kebab): cls for kebab, cls in classes.items()}.get(_key(name))
-    if cls is not None:
-        return cls()
-    short = [kebab for kebab in classes if not kebab.endswith(("-regressor", "-classifier"))]
-    matches = difflib.get_close_matches(_kebab(name), short, n=3, cutoff=0.5)
-    remedy = f"Did you mean {' or '.join(matches)}?" if matches else "An example is hist-gradient-boosting."
-    allowed = f"the name of a scikit-learn {'classifier' if classifies else 'regressor'}"
-    raise invalid("--also", command, allowed, repr(name), remedy)
 
 
 def _kebab(name: str) -> str:
@@ -520,8 +518,8 @@ def describe_leaks(workbook: Workbook) -> list[str]:
 def _leaking(X: Floats, y: Floats, classes: int) -> Bools:
     """Return which inputs correlate with the label, its rank, or membership in a class."""
     if not classes:
-        linear = _correlation(X, y) > LEAK_CORRELATION
-        return np.asarray(linear | (_correlation(_ranks(X), _ranks(y)) > LEAK_CORRELATION))
+        ranks = np.apply_along_axis(_ranks, 0, X)
+        return np.maximum(_correlation(X, y), _correlation(ranks, _ranks(y))) > LEAK_CORRELATION
     leaks = np.zeros(X.shape[1], bool)
     for number in range(classes):
         member = (y == number).astype(np.float64)
@@ -531,13 +529,11 @@ def _leaking(X: Floats, y: Floats, classes: int) -> Bools:
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return the ranks within each column; ties share the mean rank.
+    """Return the ranks of a vector; equal values share the mean rank.
 
     >>> _ranks(np.array([30.0, 10.0, 30.0]))
     array([2.5, 1. , 2.5])
     """
-    if values.ndim > 1:
-        return np.column_stack([_ranks(column) for column in values.T])
     _, index, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[index], dtype=np.float64)
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -47,19 +48,12 @@ SECONDS_PER_UNIT = {"h": 3600, "d": 86400, "w": 7 * 86400}
 
 def since(age: str | None, command: str) -> float | None:
     """Return the time that is `age` ago, in seconds since 1970; None without an age."""
-    return None if age is None else time.time() - _seconds(age, command)
-
-
-def _seconds(age: str, command: str) -> float:
-    """Convert an age to seconds.
-
-    >>> _seconds("30d", "docs"), _seconds("1.5h", "docs")
-    (2592000.0, 5400.0)
-    """
+    if age is None:
+        return None
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([hdw])", age.strip())
     if match is None:
         raise invalid("--expire", command, "hours, days or weeks, such as 12h, 30d or 2w", repr(age))
-    return float(match[1]) * SECONDS_PER_UNIT[match[2]]
+    return time.time() - float(match[1]) * SECONDS_PER_UNIT[match[2]]
 
 
 @contextmanager
@@ -128,11 +122,8 @@ def digest_of(path: Path) -> str:
     """Return a digest of the bytes of a file."""
     if not path.is_file():
         raise invalid("path", "qufur", "an existing file", repr(str(path)), "Check its folder and spelling.")
-    digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 
 class TableReader:

@@ -10,21 +10,10 @@ import typer
 
 from qufur._internal.counts import counted
 from qufur.cli import _options as opt
-from qufur.cli import _show
+from qufur.cli import _show, _state_file
 from qufur.cli._flags import reject_options
 from qufur.cli._periods import describe_spend, limit_notes, period_status
 from qufur.cli._start import StartOptions, prepare_table
-from qufur.cli._state_file import (
-    TableReader,
-    few_imports,
-    files_of,
-    load_workbook,
-    read_rows,
-    register_tables,
-    save_state,
-    since,
-    tables_at,
-)
 from qufur.cli._table_out import check_answered, check_filled_in, check_table, rows_out
 from qufur.errors import invalid
 from qufur.labelling.tool_files import Tool
@@ -59,7 +48,7 @@ def ask(
     Example:
       qufur ask rows.csv --target price --budget 300 --state s.qufur -o todo.csv
     """
-    oldest = since(expire, "qufur ask")
+    oldest = _state_file.since(expire, "qufur ask")
     if cluster is not None:
         from qufur.cli._cluster import ask_on_cluster
 
@@ -72,12 +61,12 @@ def ask(
     if workers is not None or gpus:
         raise invalid("--workers or --gpus", "qufur ask", "omitted without --cluster", "one of them")
     path = Path(data)
-    check_table(out, files_of(state) | tables_at(path))
+    check_table(out, _state_file.files_of(state) | _state_file.tables_at(path))
     with locked(state):
-        existing = load_workbook(state) if state.exists() else None
+        existing = _state_file.load_workbook(state) if state.exists() else None
         source = Source(path, sep, decimal, None if existing is None else existing.dialect)
         workbook, total, notes = prepare_table(existing, source, options, quiet=json)
-        register_tables(workbook, path)
+        _state_file.register_tables(workbook, path)
         if oldest is not None:
             if not force:
                 check_filled_in(workbook, out)
@@ -87,15 +76,15 @@ def ask(
                 notes = [f"Retracted {retracted} that did not arrive within {expire}.", *notes]
         if not force:
             check_answered(workbook, out)
-        rows = read_rows(workbook, source, None if json else "Asking", total=total)
-        with few_imports(workbook.learner.model):
+        rows = _state_file.read_rows(workbook, source, None if json else "Asking", total=total)
+        with _state_file.few_imports(workbook.learner.model):
             n_chosen = _write(workbook, rows, out, format)
         # Saved last: until then the same call writes the same file again.
-        save_state(workbook, state, f"ask {path.name}", f"{counted(n_chosen, 'row')} to label")
+        _state_file.save_state(workbook, state, f"ask {path.name}", f"{counted(n_chosen, 'row')} to label")
     _print(workbook, rows.count, n_chosen, [*rows.notes, *notes], out, format, json)
 
 
-def _write(workbook: Workbook, rows: TableReader, out: Path, format: Tool | None) -> int:
+def _write(workbook: Workbook, rows: _state_file.TableReader, out: Path, format: Tool | None) -> int:
     """Write the rows to label with the columns that annotators need; return how many."""
     header, columns = columns_to_show(workbook, rows)
     with rows_out(workbook, out, header, format) as write:
@@ -107,7 +96,7 @@ def _write(workbook: Workbook, rows: TableReader, out: Path, format: Tool | None
         return count
 
 
-def columns_to_show(workbook: Workbook, rows: TableReader) -> tuple[list[str], list[str]]:
+def columns_to_show(workbook: Workbook, rows: _state_file.TableReader) -> tuple[list[str], list[str]]:
     """Return the header of the rows to label, and which of its columns come from the table."""
     return header_of(workbook, [name for name, column in rows.columns.items() if not _is_embedding(column)])
 

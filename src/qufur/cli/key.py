@@ -58,14 +58,7 @@ def list_(store: StoreOption = DEFAULT, json: opt.Json = False) -> None:
         from qufur.service.auth import Keys
 
         keys = [
-            (
-                key.id,
-                key.name,
-                sorted(key.scopes),
-                key.stream,
-                key.created,
-                key.revoked,
-            )
+            (key.id, key.name, sorted(key.scopes), key.stream, key.created, key.revoked)
             for key in Keys(opened).listed()
         ]
     if json:

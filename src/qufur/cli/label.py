@@ -80,16 +80,9 @@ def label(
         seed=seed,
     )
     program_of(command)
-    work = LabelOptions(
-        Source(data, sep, decimal),
-        state,
-        command,
-        options,
-        parse_money(cost, money),
-        votes,
-        CallLimits(jobs, retries, parse_rate(rate_limit)),
-        timeout,
-    )
+    source, price = Source(data, sep, decimal), parse_money(cost, money)
+    terms = CallLimits(jobs, retries, parse_rate(rate_limit))
+    work = LabelOptions(source, state, command, options, price, votes, terms, timeout)
     try:
         _print(label_rows(work, quiet=json), json)
     except KeyboardInterrupt:

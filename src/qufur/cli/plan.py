@@ -22,7 +22,6 @@ from qufur.errors import invalid
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
 from qufur.planning.outcome import Plan
-from qufur.planning.pilot import Pilot
 from qufur.planning.search import plan as plan_budget
 from qufur.rules.from_budget import as_amount, labels_within
 from qufur.tables.labels import listing
@@ -38,28 +37,20 @@ def plan(
     budget: opt.Budget,
     *,
     model: opt.Model = ModelName.experts,
-    target: Annotated[
-        str | None,
-        opt.column_option(metavar="COLUMN", help="Label column, if rows have labels."),
-    ] = None,
+    target: Annotated[str | None, opt.column_option(help="Label column, if rows have labels.")] = None,
     classes: Annotated[str | None, typer.Option("--classes", hidden=True)] = None,
     columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
-    domain: Annotated[
-        str | None,
-        opt.column_option(metavar="COLUMN", help="Domain column, which is ignored."),
-    ] = None,
+    domain: Annotated[str | None, opt.column_option(help="Domain column, which is ignored.")] = None,
     noise: opt.Noise = None,
     norm: opt.Norm = None,
     label_range: opt.LabelRange = None,
     parts: Annotated[
-        int,
-        opt.output_option(min=1, metavar="N", help="Parts of the stream to count labels in."),
+        int, opt.output_option(min=1, metavar="N", help="Parts of the stream to count labels in.")
     ] = 10,
     seeds: Annotated[
-        int,
-        opt.model_option(min=1, metavar="N", help="Number of simulated runs to average over."),
+        int, opt.model_option(min=1, metavar="N", help="Number of simulated runs to average over.")
     ] = 20,
     out: opt.Out = Path("qufur-out"),
     json: opt.Json = False,
@@ -102,26 +93,17 @@ def plan(
     )
     heading = title(stream, data.name)
     files = _write(result, heading, out)
-    if json:
-        labelled = 0 if pilot is None else len(pilot)
-        _show.print_json(
-            {"stream": heading, "notes": notes, "pilot": labelled, **asdict(result), "files": files}
-        )
-        return
-    print(heading, *notes, *_pilot_notes(pilot), sep="\n")
-    print(result)
+    pilot_notes = []
+    if pilot is not None:
+        labelled = counted(len(pilot), "row has a label", "rows have labels")
+        pilot_notes.append(f"{labelled}; the expected error is estimated from them.")
+        pilot_notes += [LOCAL] if pilot.local else []
+    lines = [heading, *notes, *pilot_notes, str(result)]
     if linear or pilot is None:
-        print("The whole file determines the scaling." if linear else NEEDS_LABELS)
-    print(f"Written: {', '.join(files)}")
-
-
-def _pilot_notes(pilot: Pilot | None) -> list[str]:
-    """Report the number of existing labels, and warn if they do not represent the table."""
-    if pilot is None:
-        return []
-    labelled = counted(len(pilot), "row has a label", "rows have labels")
-    note = f"{labelled}; the expected error is estimated from them."
-    return [note, LOCAL] if pilot.local else [note]
+        lines.append("The whole file determines the scaling." if linear else NEEDS_LABELS)
+    lines.append(f"Written: {', '.join(files)}")
+    content = {"stream": heading, "notes": notes, "pilot": 0 if pilot is None else len(pilot)}
+    _show.print_result(json, content | asdict(result) | {"files": files}, lines)
 
 
 def _reject_classes(classes: tuple[str, ...] | None) -> None:
@@ -134,20 +116,24 @@ def _reject_classes(classes: tuple[str, ...] | None) -> None:
 def _write(result: Plan, heading: str, out: Path) -> list[str]:
     figures = style.save(draw_plan(result, heading), out, "plan")
     tables = {
-        "parts": [[p.start, p.stop, *asdict(p.labels).values()] for p in result.parts],
-        "forecast": [
-            [f.budget, f.alpha, f.labels.mean, *(asdict(f.regret).values() if f.regret else ())]
-            for f in result.forecast
+        "parts": [
+            ["start", "stop", "labels", "labels_low", "labels_high"],
+            *([part.start, part.stop, *asdict(part.labels).values()] for part in result.parts),
         ],
-        "error": [[e.budget, *asdict(e.rmse).values()] for e in result.expected],
+        "forecast": [
+            ["budget", "alpha", "labels", "regret", "regret_low", "regret_high"],
+            *(
+                [f.budget, f.alpha, f.labels.mean, *(asdict(f.regret).values() if f.regret else ())]
+                for f in result.forecast
+            ),
+        ],
+        "error": [
+            ["budget", "rmse", "rmse_low", "rmse_high"],
+            *([error.budget, *asdict(error.rmse).values()] for error in result.expected),
+        ],
     }
-    heads = {
-        "parts": ["start", "stop", "labels", "labels_low", "labels_high"],
-        "forecast": ["budget", "alpha", "labels", "regret", "regret_low", "regret_high"],
-        "error": ["budget", "rmse", "rmse_low", "rmse_high"],
-    }
-    paths = {name: out / f"plan-{name}.csv" for name in tables if tables[name]}
+    paths = {name: out / f"plan-{name}.csv" for name, rows in tables.items() if len(rows) > 1}
     for name, path in paths.items():
         with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([heads[name], *tables[name]])
+            csv.writer(file, lineterminator="\n").writerows(tables[name])
     return [str(path) for path in (*paths.values(), *figures)]

@@ -40,10 +40,7 @@ def run(
             metavar="DATA", help=f"Labelled rows to replay: {opt.TABLE}. Default: a synthetic stream."
         ),
     ] = None,
-    target: Annotated[
-        str | None,
-        opt.column_option(metavar="COLUMN", help="Label column. Required with a file."),
-    ] = None,
+    target: Annotated[str | None, opt.column_option(help="Label column. Required with a file.")] = None,
     classes: opt.Classes = None,
     columns: Columns,
     sep: opt.Separator = None,
