@@ -61,49 +61,17 @@ Decimal = Annotated[
     str | None,
     input_option(metavar="CHAR", help="Decimal mark of CSV numbers, '.' or ','. Default: detected."),
 ]
-ExportFormat = Annotated[
-    Tool | None,
-    input_option("--format", help="Labelling tool that exported the file. Default: a plain table."),
-]
 AcceptOutliers = Annotated[
     bool, input_option("--accept-outliers", help="Accept labels far outside the label range.")
 ]
 
-# Program that labels rows
-
-With = Annotated[
-    str, program_option("--with", metavar="COMMAND", help="Program that labels a row, with arguments.")
-]
-Votes = Annotated[
-    int,
-    program_option(
-        min=1,
-        metavar="N",
-        help="Maximum labels per row: more than two only if they differ. Their mean or majority is learned.",
-    ),
-]
-ConcurrentCalls = Annotated[int, program_option(min=1, metavar="N", help="Number of concurrent calls.")]
-Timeout = Annotated[
-    float, program_option(min=0.01, metavar="SECONDS", help="Seconds before a call is abandoned.")
-]
-Retries = Annotated[int, program_option(min=0, metavar="N", help="Number of retries of a failed call.")]
-Rate = Annotated[
-    str | None,
-    program_option("--rate-limit", metavar="N/s", help="Maximum call rate, such as 10/s, 60/min or 1000/h."),
-]
 
 # Labels and budget
 
 FirstBudget = Annotated[str | None, budget_option(metavar="LABELS", help=f"Labels to buy: {BUDGET}. {ONCE}")]
-Budget = Annotated[str, budget_option(metavar="LABELS", help=f"Labels to buy: {BUDGET}.")]
-FirstHorizon = Annotated[int | None, budget_option(min=1, metavar="ROWS", help=f"{HORIZON} {ONCE}")]
 Expire = Annotated[
     str | None,
     budget_option(metavar="AGE", help="Retract pending labels older than this, such as 12h, 30d or 2w."),
-]
-Cost = Annotated[str, budget_option(metavar="MONEY", help="Cost of one call; a failed call costs the same.")]
-MoneyLimit = Annotated[
-    str | None, budget_option(metavar="MONEY", help="Maximum cost of all calls. Default: no limit.")
 ]
 
 # Model
@@ -111,41 +79,13 @@ MoneyLimit = Annotated[
 FirstModel = Annotated[
     ModelName | None, model_option(parser=model_name, help=f"{MODEL}. Default: experts. {ONCE}")
 ]
-OptionalModel = Annotated[
-    ModelName | None,
-    model_option(parser=model_name, help=f"{MODEL}. Default: experts; ridge without a file."),
-]
-Model = Annotated[ModelName, model_option(parser=model_name, help=f"{MODEL}.")]
-Penalty = Annotated[float | None, model_option(metavar="LAMBDA", help=PENALTY)]
-HalfLife = Annotated[int | None, model_option(min=1, metavar="ROWS", help=HALF_LIFE)]
-Also = Annotated[list[str] | None, model_option(metavar="NAME", help=f"{ALSO} {REPEATABLE}")]
 FirstLabelRange = Annotated[
     tuple[float, float] | None,
     model_option(
         metavar="LOW HIGH", help=f"Lowest and highest label. Required with ridge and kernel. {ONCE}"
     ),
 ]
-Noise = Annotated[
-    float | None,
-    model_option(
-        metavar="SIGMA", help="Standard deviation of the label noise, with ridge. Default: derived from λ."
-    ),
-]
-Norm = Annotated[
-    float | None,
-    model_option(
-        metavar="NORM", help="Norm of the coefficients for labels scaled to [-1, 1], with ridge. Default: 1."
-    ),
-]
-LabelRange = Annotated[
-    tuple[float, float] | None,
-    model_option(
-        metavar="LOW HIGH",
-        help="Lowest and highest label, with ridge: unit of noise and regret. Default: -1 and 1.",
-    ),
-]
 FirstSeed = Annotated[int | None, model_option(min=0, metavar="N", help=f"Random seed. Default: 0. {ONCE}")]
-Seeds = Annotated[int, model_option(min=1, metavar="N", help="Number of random seeds to average over.")]
 
 # Columns
 
@@ -159,9 +99,7 @@ FirstNew = Annotated[
     ),
 ]
 FirstClasses = Annotated[str | None, column_option(metavar="A,B,…", help=f"{CLASSES} {ONCE}")]
-Classes = Annotated[str | None, column_option(metavar="A,B,…", help=CLASSES)]
 FirstId = Annotated[str | None, column_option(help=f"Id column. Default: the row number. {ONCE}")]
-Domain = Annotated[str | None, column_option(help="Domain column, integers. Not an input.")]
 Skip = Annotated[list[str] | None, column_option(help=f"Column to ignore. {REPEATABLE}")]
 CategoricalColumns = Annotated[list[str] | None, column_option(help=f"Categorical column. {REPEATABLE}")]
 EmbeddingColumn = Annotated[str | None, column_option(help="Column with a list of numbers per row.")]
@@ -174,9 +112,6 @@ Impute = Annotated[
 
 RowsToLabel = Annotated[
     Path, output_option("--out", "-o", metavar="FILE", help=f"File for the rows to label. {FILE_FORMAT}")
-]
-Predictions = Annotated[
-    Path, output_option("--out", "-o", metavar="FILE", help=f"File for the predictions. {FILE_FORMAT}")
 ]
 Out = Annotated[Path, output_option(metavar="FOLDER", help="Folder for tables and figures.")]
 Force = Annotated[
@@ -194,19 +129,6 @@ TasksFormat = Annotated[
 
 Jobs = Annotated[int, typer.Option(min=1, metavar="N", help="Number of processes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Ray cluster that encodes the rows, such as ray://head:10001, or local to start one on this "
-        "machine. DATA is then Parquet files or their URL.",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Encoding tasks with --cluster. Default: chosen by Ray."),
-]
-Gpus = Annotated[float, typer.Option(min=0, metavar="N", help="GPUs per encoding task, for text.")]
 
 # Groups of options
 

@@ -33,9 +33,19 @@ def ask(
     expire: opt.Expire = None,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
-    cluster: opt.Cluster = None,
-    workers: opt.Workers = None,
-    gpus: opt.Gpus = 0.0,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Ray cluster that encodes the rows, such as ray://head:10001, or local to start one on this "
+            "machine. DATA is then Parquet files or their URL.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Encoding tasks with --cluster. Default: chosen by Ray."),
+    ] = None,
+    gpus: Annotated[float, typer.Option(min=0, metavar="N", help="GPUs per encoding task, for text.")] = 0.0,
     force: opt.Force = False,
     format: opt.TasksFormat = None,
     json: opt.Json = False,

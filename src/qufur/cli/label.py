@@ -33,17 +33,43 @@ MAX_MONEY, MAX_CALLS = 10**12, 10**12
 def label(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to predict: {opt.TABLE}.")],
     state: opt.State,
-    command: opt.With,
+    command: Annotated[
+        str,
+        opt.program_option("--with", metavar="COMMAND", help="Program that labels a row, with arguments."),
+    ],
     budget: opt.FirstBudget = None,
-    cost: opt.Cost = "0",
-    money: opt.MoneyLimit = None,
-    votes: opt.Votes = 1,
-    jobs: opt.ConcurrentCalls = 1,
-    timeout: opt.Timeout = 60.0,
-    retries: opt.Retries = 2,
-    rate_limit: opt.Rate = None,
+    cost: Annotated[
+        str, opt.budget_option(metavar="MONEY", help="Cost of one call; a failed call costs the same.")
+    ] = "0",
+    money: Annotated[
+        str | None, opt.budget_option(metavar="MONEY", help="Maximum cost of all calls. Default: no limit.")
+    ] = None,
+    votes: Annotated[
+        int,
+        opt.program_option(
+            min=1,
+            metavar="N",
+            help="Maximum labels per row: more than two only if they differ. Their mean or majority is "
+            "learned.",
+        ),
+    ] = 1,
+    jobs: Annotated[int, opt.program_option(min=1, metavar="N", help="Number of concurrent calls.")] = 1,
+    timeout: Annotated[
+        float, opt.program_option(min=0.01, metavar="SECONDS", help="Seconds before a call is abandoned.")
+    ] = 60.0,
+    retries: Annotated[
+        int, opt.program_option(min=0, metavar="N", help="Number of retries of a failed call.")
+    ] = 2,
+    rate_limit: Annotated[
+        str | None,
+        opt.program_option(
+            "--rate-limit", metavar="N/s", help="Maximum call rate, such as 10/s, 60/min or 1000/h."
+        ),
+    ] = None,
     model: opt.FirstModel = None,
-    horizon: opt.FirstHorizon = None,
+    horizon: Annotated[
+        int | None, opt.budget_option(min=1, metavar="ROWS", help=f"{opt.HORIZON} {opt.ONCE}")
+    ] = None,
     label_range: opt.FirstLabelRange = None,
     target: opt.FirstTarget = None,
     new: opt.FirstNew = False,

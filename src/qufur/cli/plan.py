@@ -34,18 +34,38 @@ LOCAL = "All of them are in one part of the table; the forecast ignores changes 
 @opt.with_groups
 def plan(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to plan for: {opt.TABLE}.")],
-    budget: opt.Budget,
+    budget: Annotated[str, opt.budget_option(metavar="LABELS", help=f"Labels to buy: {opt.BUDGET}.")],
     *,
-    model: opt.Model = ModelName.experts,
+    model: Annotated[
+        ModelName, opt.model_option(parser=opt.model_name, help=f"{opt.MODEL}.")
+    ] = ModelName.experts,
     target: Annotated[str | None, opt.column_option(help="Label column, if rows have labels.")] = None,
     classes: Annotated[str | None, typer.Option("--classes", hidden=True)] = None,
     columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     domain: Annotated[str | None, opt.column_option(help="Domain column, which is ignored.")] = None,
-    noise: opt.Noise = None,
-    norm: opt.Norm = None,
-    label_range: opt.LabelRange = None,
+    noise: Annotated[
+        float | None,
+        opt.model_option(
+            metavar="SIGMA",
+            help="Standard deviation of the label noise, with ridge. Default: derived from λ.",
+        ),
+    ] = None,
+    norm: Annotated[
+        float | None,
+        opt.model_option(
+            metavar="NORM",
+            help="Norm of the coefficients for labels scaled to [-1, 1], with ridge. Default: 1.",
+        ),
+    ] = None,
+    label_range: Annotated[
+        tuple[float, float] | None,
+        opt.model_option(
+            metavar="LOW HIGH",
+            help="Lowest and highest label, with ridge: unit of noise and regret. Default: -1 and 1.",
+        ),
+    ] = None,
     parts: Annotated[
         int, opt.output_option(min=1, metavar="N", help="Parts of the stream to count labels in.")
     ] = 10,

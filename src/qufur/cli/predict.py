@@ -74,7 +74,10 @@ class Predictions:
 def predict(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to predict: {opt.TABLE}.")],
     state: opt.State,
-    out: opt.Predictions,
+    out: Annotated[
+        Path,
+        opt.output_option("--out", "-o", metavar="FILE", help=f"File for the predictions. {opt.FILE_FORMAT}"),
+    ],
     interval: Annotated[
         float | None,
         opt.output_option(

@@ -41,11 +41,11 @@ def run(
         ),
     ] = None,
     target: Annotated[str | None, opt.column_option(help="Label column. Required with a file.")] = None,
-    classes: opt.Classes = None,
+    classes: Annotated[str | None, opt.column_option(metavar="A,B,…", help=opt.CLASSES)] = None,
     columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
-    domain: opt.Domain = None,
+    domain: Annotated[str | None, opt.column_option(help="Domain column, integers. Not an input.")] = None,
     budget: Annotated[
         list[str] | None,
         opt.budget_option(
@@ -60,11 +60,18 @@ def run(
             help=f"Further rule to compare: an installed one, or module:Class. {opt.REPEATABLE}",
         ),
     ] = None,
-    model: opt.OptionalModel = None,
-    regularization: opt.Penalty = None,
-    half_life: opt.HalfLife = None,
-    also: opt.Also = None,
-    seeds: opt.Seeds = 5,
+    model: Annotated[
+        ModelName | None,
+        opt.model_option(parser=opt.model_name, help=f"{opt.MODEL}. Default: experts; ridge without a file."),
+    ] = None,
+    regularization: Annotated[float | None, opt.model_option(metavar="LAMBDA", help=opt.PENALTY)] = None,
+    half_life: Annotated[int | None, opt.model_option(min=1, metavar="ROWS", help=opt.HALF_LIFE)] = None,
+    also: Annotated[
+        list[str] | None, opt.model_option(metavar="NAME", help=f"{opt.ALSO} {opt.REPEATABLE}")
+    ] = None,
+    seeds: Annotated[
+        int, opt.model_option(min=1, metavar="N", help="Number of random seeds to average over.")
+    ] = 5,
     jobs: opt.Jobs = 1,
     out: opt.Out = Path("qufur-out"),
     json: opt.Json = False,

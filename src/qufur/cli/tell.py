@@ -18,6 +18,7 @@ from qufur.cli._start import describe_leaks
 from qufur.cli._state_file import locked_workbook, save_state
 from qufur.cli._table_out import Exported, exported
 from qufur.ids import Id
+from qufur.labelling.tool_files import Tool
 from qufur.tables import ids, open_table
 from qufur.tables.batch import ROWS
 from qufur.tables.labels import check_once
@@ -44,7 +45,10 @@ def tell(
             help="Class names, if there are no labels yet; later all names, including new ones.",
         ),
     ] = None,
-    format: opt.ExportFormat = None,
+    format: Annotated[
+        Tool | None,
+        opt.input_option("--format", help="Labelling tool that exported the file. Default: a plain table."),
+    ] = None,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     json: opt.Json = False,
