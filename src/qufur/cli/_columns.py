@@ -95,7 +95,7 @@ class GrowingColumns(Columns):
         added = set(self.add_column or ())
         has_text = self.text is not None and self.text not in added
         return {
-            "skip": self.skip or None,
+            "skip": self.skip,
             "categorical": [name for name in self.categorical or () if name not in added] or None,
             "embedding": None if self.embedding in added else self.embedding,
             "text": self.text if has_text else None,

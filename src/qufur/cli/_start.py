@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from qufur.cli._options import ModelName, ModelOptions, RuleOptions
 from qufur.cli._periods import FirstPeriods, LaterPeriods
 from qufur.errors import InvalidError, invalid
 from qufur.learner import Learner
-from qufur.models import Ridge
 from qufur.models.base import Model
 from qufur.rules import FixedBudget, Rule, Uniform
 from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
@@ -33,9 +32,6 @@ from qufur.tables.source import Source
 from qufur.tables.writers import column_heading
 from qufur.workbook import Workbook
 from qufur.workbook.classes import NONE_YET, choose_rule
-
-if TYPE_CHECKING:
-    from qufur.models import KernelRidge, Refit
 
 CHANGES = {"budget": "`qufur budget --add` increases it.", "per": "`qufur budget --per` changes it."}
 """Remedies for the start options that can be changed later."""
@@ -64,16 +60,9 @@ class StartOptions:
 
     def given(self) -> dict[str, Any]:
         """Return the options that were given as JSON values, by name."""
-        own = {name: getattr(self, name) for name in ("target", "id", "seed", "new")}
         classes = self.classes and ",".join(name.strip() for name in self.classes.split(","))
-        values = (
-            asdict(self.model)
-            | {"also": self.model.also or None}
-            | asdict(self.rule)
-            | self.columns.fixed
-            | own
-            | {"classes": classes}
-        )
+        own = {"target": self.target, "id": self.id, "seed": self.seed, "new": self.new, "classes": classes}
+        values = asdict(self.model) | asdict(self.rule) | self.columns.fixed | own
         given = {name: value for name, value in values.items() if value is not None and value is not False}
         return cast(dict[str, Any], json.loads(json.dumps(given)))
 
@@ -313,7 +302,7 @@ def check_model(options: ModelOptions, command: str, classes: Sequence[str] | No
     if options.name is not ModelName.ridge:
         reject_options(command, conflict, {"half_life": options.half_life}, "--model ridge accepts it.")
     if not options.is_experts:
-        reject_options(command, conflict, {"also": options.also or None}, "--model experts accepts it.")
+        reject_options(command, conflict, {"also": options.also}, "--model experts accepts it.")
     if classes and not options.is_experts and custom_model(options, command) is None:
         remedy = "Omit --model; for numeric labels, name another --target."
         raise invalid("--model", command, "experts if labels are classes", options.name, remedy)
@@ -353,13 +342,13 @@ def model_from_options(
         raise invalid("--label-range", command, f"given with --model {options.name}", "none", remedy)
     if options.model is ModelName.ridge:
         half_life = options.half_life
-        return Ridge(
+        return models.Ridge(
             dim, intercept=True, label_range=label_range, regularization=penalty, half_life=half_life
         )
     return _kernel(dim, label_range, KERNEL_PENALTY if penalty is None else penalty)
 
 
-def boosting(dim: int, classes: tuple[Any, ...] | None) -> Refit:
+def boosting(dim: int, classes: tuple[Any, ...] | None) -> Model:
     """Return histogram gradient boosting alone, as a baseline."""
     # Imported directly: a lookup by name would import all of scikit-learn.
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -368,7 +357,7 @@ def boosting(dim: int, classes: tuple[Any, ...] | None) -> Refit:
     return models.Refit(estimator(), dim=dim, classes=classes)
 
 
-def _kernel(dim: int, label_range: tuple[float, float], penalty: float) -> KernelRidge:
+def _kernel(dim: int, label_range: tuple[float, float], penalty: float) -> Model:
     """Return a constant plus a Gaussian kernel, for scaled rows.
 
     Its length scale is √dim, about the distance between two such rows.

@@ -18,11 +18,10 @@ from qufur._internal.counts import counted
 from qufur.arrays import Floats
 from qufur.cli._classes import read_labels
 from qufur.cli._state_file import tables_at
-from qufur.errors import invalid
+from qufur.errors import InvalidError, invalid
 from qufur.ids import Id
 from qufur.labelling import tool_files
 from qufur.labelling.tasks import Columns
-from qufur.labelling.tool_files import Tool
 from qufur.labelling.votes import majority
 from qufur.tables import Batch, ids, read
 from qufur.tables.cells import listed
@@ -45,13 +44,13 @@ class Exported(NamedTuple):
 
 
 def rows_out(
-    workbook: Workbook, out: Path, header: Sequence[str], tool: Tool | None
+    workbook: Workbook, out: Path, header: Sequence[str], tool: tool_files.Tool | None
 ) -> AbstractContextManager[Write]:
     """Open a file for the rows to label: a table, or tasks of a labelling tool."""
     return table(out, header) if tool is None else tool_files.tasks(out, header, tool, _columns(workbook))
 
 
-def exported(workbook: Workbook, data: Path, tool: Tool) -> Exported:
+def exported(workbook: Workbook, data: Path, tool: tool_files.Tool) -> Exported:
     """Read the labels of an export; several labels of a row give their majority class or mean."""
     export = tool_files.read_export(data, tool, _columns(workbook))
     _reject_foreign_ids(workbook, [*export.ids, *export.skipped, *export.blank], data)
@@ -122,26 +121,30 @@ def check_file(out: Path, used: Mapping[str, Path], option: str = "--out") -> No
 
 def check_answered(workbook: Workbook, out: Path) -> None:
     """Reject a file with pending rows of this workbook, or with labels other than the learned ones."""
-    rows = workbook.unlabelled(_ids_and_labels(workbook, out)) if out.exists() else []
+    rows = workbook.unlabelled(_ids_and_labels(workbook, out))
     if rows:
         problem = counted(len(rows), "row is pending or changed", "rows are pending or changed")
-        received = f"{str(out)!r}, where {problem}, such as {rows[0]!r}"
-        remedy = "Pass it to `qufur tell` first, or write to another file; --force replaces it."
-        raise invalid("--out", "qufur", "a file whose labels were given to `qufur tell`", received, remedy)
+        raise _not_told(out, f"where {problem}, such as {rows[0]!r}", "--force replaces it.")
 
 
 def check_filled_in(workbook: Workbook, out: Path) -> None:
     """Reject a file with labels that were not learned; blank rows may be replaced."""
-    cells = _ids_and_labels(workbook, out) if out.exists() else iter(())
+    cells = _ids_and_labels(workbook, out)
     rows = workbook.unlabelled((id, label) for id, label in cells if label.strip())
     if rows:
-        received = f"{str(out)!r}, where the label of {rows[0]!r} is new or changed"
-        remedy = "Pass it to `qufur tell` first, or write to another file; --force discards its labels."
-        raise invalid("--out", "qufur", "a file whose labels were given to `qufur tell`", received, remedy)
+        raise _not_told(
+            out, f"where the label of {rows[0]!r} is new or changed", "--force discards its labels."
+        )
+
+
+def _not_told(out: Path, problem: str, alternative: str) -> InvalidError:
+    allowed = "a file whose labels were given to `qufur tell`"
+    remedy = f"Pass it to `qufur tell` first, or write to another file; {alternative}"
+    return invalid("--out", "qufur", allowed, f"{str(out)!r}, {problem}", remedy)
 
 
 def _ids_and_labels(workbook: Workbook, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield ids and labels of an earlier output, up to the first unreadable row."""
+    """Yield ids and labels of an earlier output, if it exists, up to the first unreadable row."""
     format = next((FORMATS[ending] for ending in FORMATS if path.name.lower().endswith(ending)), CsvFile)
     rows = _read_csv if format is CsvFile else _read_other
     with suppress(ValueError, csv.Error, OSError, EOFError):

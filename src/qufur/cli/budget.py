@@ -76,7 +76,9 @@ def _add(workbook: Workbook, labels: int, horizon: int | None) -> None:
 
 
 def _print(workbook: Workbook, json: bool) -> None:
-    learner, rows, limit = workbook.learner, _rows_to_come(workbook), workbook.learner.rule.limit
+    learner, limit = workbook.learner, workbook.learner.rule.limit
+    horizon = getattr(learner.spending, "horizon", None)
+    rows = None if horizon is None else max(0, horizon - learner.spending.position)
     counts = {"budget": limit, "bought": learner.spent, "left": learner.left, "rows_to_come": rows}
     bought = (
         counted(learner.spent, "label") if limit is None else f"{learner.spent} of {counted(limit, 'label')}"
@@ -88,10 +90,3 @@ def _print(workbook: Workbook, json: bool) -> None:
         counts | {"promise": describe_limit(workbook)} | period_status(workbook),
         [f"{bought} bought, {left}{remaining}.", *limit_notes(workbook)],
     )
-
-
-def _rows_to_come(workbook: Workbook) -> int | None:
-    """Return the number of remaining rows of the horizon; None without a horizon."""
-    spending = workbook.learner.spending
-    horizon = getattr(spending, "horizon", None)
-    return None if horizon is None else max(0, horizon - spending.position)
