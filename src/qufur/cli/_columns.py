@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -143,7 +143,7 @@ def describe_first_table(encoding: Encoding) -> list[str]:
     notes = [with_flags(note) for note in encoding.notes]
     if not encoding.constant:
         return notes
-    constant = _listed(map(repr, encoding.constant))
+    constant = _listed([repr(name) for name in encoding.constant])
     return [*notes, f"Constant in all rows, so without effect until the value varies: {constant}."]
 
 
@@ -159,7 +159,14 @@ def describe_growth(growth: Growth) -> list[str]:
 
 def describe_prediction(growth: Growth) -> list[str]:
     """Describe what is new in a table passed to `qufur predict`, which adds no inputs."""
-    return [note for column in growth.columns for note in (*_cell_notes(column), *_category_notes(column))]
+    notes: list[str] = []
+    for column in growth.columns:
+        notes += _cell_notes(column)
+        if new := _new_categories(column):
+            notes.append(
+                f"New categories in column {column.name!r}, ignored until `qufur ask` adds them: {new}."
+            )
+    return notes
 
 
 def _cell_notes(column: ColumnGrowth) -> Iterator[str]:
@@ -178,20 +185,15 @@ def _input_notes(column: ColumnGrowth) -> Iterator[str]:
         yield f"First empty cells in column {column.name!r}: added an indicator of missing cells as an input."
     if column.finer_scale:
         yield f"Column {column.name!r} is no longer constant and now affects predictions."
-    if isinstance(column, CategoryGrowth) and column.categories:
-        yield f"New categories in column {column.name!r}, added as inputs: {_listed(_sorted(column))}."
+    if new := _new_categories(column):
+        yield f"New categories in column {column.name!r}, added as inputs: {new}."
 
 
-def _category_notes(column: ColumnGrowth) -> Iterator[str]:
-    if isinstance(column, CategoryGrowth) and column.categories:
-        names = _listed(_sorted(column))
-        yield f"New categories in column {column.name!r}, ignored until `qufur ask` adds them: {names}."
+def _new_categories(column: ColumnGrowth) -> str:
+    if not isinstance(column, CategoryGrowth):
+        return ""
+    return _listed(sorted(column.categories, key=lambda name: (len(name), name)))  # 9 before 10
 
 
-def _listed(words: Iterable[str]) -> str:
-    names = list(words)
+def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_LISTED]) + (", …" if len(names) > MAX_LISTED else "")
-
-
-def _sorted(column: CategoryGrowth) -> list[str]:
-    return sorted(column.categories, key=lambda name: (len(name), name))  # 9 before 10

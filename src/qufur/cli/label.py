@@ -16,7 +16,6 @@ from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._columns import GrowingColumns
 from qufur.cli._label_run import LabelOptions, LabelResult, call_counts, describe_calls, label_rows
-from qufur.cli._options import ModelOptions, RuleOptions
 from qufur.cli._periods import describe_spend
 from qufur.cli._start import StartOptions
 from qufur.errors import invalid
@@ -96,8 +95,8 @@ def label(
       qufur label rows.csv --with ./ask_model.py --budget 300 --state s.qufur
     """
     options = StartOptions(
-        model=ModelOptions(model, label_range=label_range),
-        rule=RuleOptions(budget, horizon=horizon),
+        model=opt.ModelOptions(model, label_range=label_range),
+        rule=opt.RuleOptions(budget, horizon=horizon),
         target=target,
         new=new,
         classes=classes,

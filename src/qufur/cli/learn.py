@@ -14,7 +14,6 @@ from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._classes import parse_classes, read_labels
 from qufur.cli._columns import GrowingColumns, grow
-from qufur.cli._options import ModelOptions, RuleOptions
 from qufur.cli._start import StartOptions, check_start_options, describe_leaks, start_workbook
 from qufur.cli._state_file import load_workbook, read_rows, register_tables, save_state
 from qufur.errors import invalid
@@ -36,7 +35,7 @@ def learn(
         ),
     ],
     state: opt.State,
-    model: ModelOptions,
+    model: opt.ModelOptions,
     *,
     target: opt.FirstTarget = None,
     classes: Annotated[
@@ -61,7 +60,7 @@ def learn(
       qufur learn labelled.csv --target price --state s.qufur
     """
     options = StartOptions(
-        model=model, rule=RuleOptions(), target=target, classes=classes, id=id, columns=columns, seed=seed
+        model=model, rule=opt.RuleOptions(), target=target, classes=classes, id=id, columns=columns, seed=seed
     )
     source = Source(data, sep, decimal)
     with locked(state):

@@ -14,7 +14,6 @@ from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._classes import parse_classes
 from qufur.cli._columns import Columns
-from qufur.cli._options import ModelName, ModelOptions
 from qufur.cli._replay import pilot_of, replay_table, title
 from qufur.cli._start import model_from_options, reject_for_experts, takes_label_range
 from qufur.cli._table_out import check_folder
@@ -37,8 +36,8 @@ def plan(
     budget: Annotated[str, opt.budget_option(metavar="LABELS", help=f"Labels to buy: {opt.BUDGET}.")],
     *,
     model: Annotated[
-        ModelName, opt.model_option(parser=opt.model_name, help=f"{opt.MODEL}.")
-    ] = ModelName.experts,
+        opt.ModelName, opt.model_option(parser=opt.model_name, help=f"{opt.MODEL}.")
+    ] = opt.ModelName.experts,
     target: Annotated[str | None, opt.column_option(help="Label column, if rows have labels.")] = None,
     classes: Annotated[str | None, typer.Option("--classes", hidden=True)] = None,
     columns: Columns,
@@ -86,7 +85,7 @@ def plan(
     """
     check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan-error.csv", "plan.png", "plan.svg"], data)
     as_amount(budget, "qufur plan", "--budget")  # before a long file is read
-    options = ModelOptions(model, label_range=label_range)
+    options = opt.ModelOptions(model, label_range=label_range)
     ridge_options = {"noise": noise, "norm": norm, "label_range": label_range}
     reject_for_experts(options, "qufur plan", ridge_options)
     columns.check("qufur plan")

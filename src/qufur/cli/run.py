@@ -16,7 +16,6 @@ from qufur.cli import _show
 from qufur.cli._classes import parse_classes
 from qufur.cli._columns import Columns
 from qufur.cli._compare import ERROR_RATE, MAX_LABELS, Comparison, Decision, Task
-from qufur.cli._options import ModelName, ModelOptions
 from qufur.cli._replay import KnownDomains, label_range, replay_table, title
 from qufur.cli._start import boosting, check_model, model_from_options, takes_label_range
 from qufur.cli._table_out import check_folder
@@ -61,7 +60,7 @@ def run(
         ),
     ] = None,
     model: Annotated[
-        ModelName | None,
+        opt.ModelName | None,
         opt.model_option(parser=opt.model_name, help=f"{opt.MODEL}. Default: experts; ridge without a file."),
     ] = None,
     regularization: Annotated[float | None, opt.model_option(metavar="LAMBDA", help=opt.PENALTY)] = None,
@@ -86,8 +85,8 @@ def run(
     """
     check_folder(out, ["run.csv", "run.png", "run.svg"], data)
     amounts = {text: as_amount(text, "qufur run", "--budget") for text in budget or DEFAULT_BUDGETS}
-    default = ModelName.ridge if data is None else None
-    options = ModelOptions(model or default, regularization, half_life, also)
+    default = opt.ModelName.ridge if data is None else None
+    options = opt.ModelOptions(model or default, regularization, half_life, also)
     names = parse_classes(classes, "qufur run")
     check_model(options, "qufur run", names)
     rules = (class_given(name, Rule, RULES, "--rule", "qufur run") for name in rule or ())
@@ -102,21 +101,13 @@ def run(
     comparison = Comparison.of(task, list(budgets), seeds=range(seeds), jobs=jobs)
     files = comparison.write(out)
     share = min(budgets)
-    decision = (
-        Decision.of(comparison, "Steady" if options.is_experts else "Paced", share) if task.ask else None
-    )
+    ours = "Steady" if options.is_experts else "Paced"
+    decision = Decision.of(comparison, ours, share) if task.ask else None
     if json:
-        _show.print_json(
-            {
-                "stream": task.title,
-                "notes": list(task.notes),
-                "left_out": dict(comparison.left_out),
-                "files": files,
-                "runs": comparison.table.to_dicts(),
-                "constant": comparison.constant,
-                "decision": None if decision is None else decision.to_dict(),
-            }
-        )
+        about = {"stream": task.title, "notes": task.notes, "left_out": comparison.left_out, "files": files}
+        runs = {"runs": comparison.table.to_dicts(), "constant": comparison.constant}
+        verdict = {"decision": None if decision is None else decision.to_dict()}
+        _show.print_json(about | runs | verdict)
         return
     comparison.print(budgets, seeds)
     print(f"Written: {', '.join(files)}")
@@ -133,13 +124,13 @@ def _share(amount: int | float, rows: int, task: Task) -> float:
     return amount if isinstance(amount, float) else min(labels, rows) / rows
 
 
-def _synthetic(options: ModelOptions, classes: tuple[str, ...] | None) -> Task:
+def _synthetic(options: opt.ModelOptions, classes: tuple[str, ...] | None) -> Task:
     if classes is not None:
         raise invalid("--classes", "qufur run", "omitted without a file", ",".join(classes))
     title = "Synthetic stream: 20 hidden domains in sequence"
 
     def model(stream: Stream) -> Model:
-        if options.model is ModelName.ridge:
+        if options.model is opt.ModelName.ridge:
             return Ridge(stream.dim, regularization=options.regularization, half_life=options.half_life)
         given = (-1.0, 1.0) if takes_label_range(options, "qufur run") else None
         return model_from_options(replace(options, label_range=given), stream.dim, "qufur run")
@@ -152,7 +143,7 @@ def _file(
     target: str | None,
     domain: str | None,
     columns: Columns,
-    options: ModelOptions,
+    options: opt.ModelOptions,
     classes: tuple[str, ...] | None,
     *,
     quiet: bool,
@@ -175,31 +166,28 @@ def _file(
     replayed: Stream = (
         rest if domain is None or not isinstance(stream, Arrays) else KnownDomains(Arrays.of(rest))
     )
-    task = Task(
+    if least_squares:
+        note = f"Scaling and the label range ({low:g} to {high:g}) are computed from the whole file."
+        notes = [*notes, note]
+    return Task(
         title(stream, path.name),
         lambda _: replayed,
         lambda stream: model_from_options(options, stream.dim, "qufur run", numbers),
         measure,
         tuple(notes),
-        max_labels=math.inf if options.model is ModelName.ridge else MAX_LABELS,
+        max_labels=math.inf if options.model is opt.ModelName.ridge else MAX_LABELS,
         loss=measure,
         baseline=lambda stream: boosting(stream.dim, numbers),
         known=rest.first,
         ask=shlex.join(["qufur", "ask", path.name, "--target", target, *_ask_options(options, classes)]),
     )
-    if not least_squares:
-        return task
-    note = f"Scaling and the label range ({low:g} to {high:g}) are computed from the whole file."
-    return replace(task, notes=(*task.notes, note))
 
 
-def _ask_options(options: ModelOptions, classes: tuple[str, ...] | None) -> list[str]:
+def _ask_options(options: opt.ModelOptions, classes: tuple[str, ...] | None) -> list[str]:
     """Return the options of `qufur ask` for the same model."""
     if classes is not None:
         return ["--classes", ",".join(classes)]
     if options.is_experts:
         return [part for name in options.also or () for part in ("--also", name)]
-    ends = (
-        [] if options.label_range is None else ["--label-range", *(f"{end:g}" for end in options.label_range)]
-    )
-    return ["--model", options.name.rpartition(":")[2], *ends]
+    ends = [f"{end:g}" for end in options.label_range or ()]
+    return ["--model", options.name.rpartition(":")[2], *(["--label-range", *ends] if ends else [])]

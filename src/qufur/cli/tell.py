@@ -73,7 +73,8 @@ def tell(
         result = workbook.tell(
             labels.names, labels.labels, data.name, replace=replace, accept_outliers=accept_outliers
         )
-        retract(workbook, labels.skipped)
+        if labels.skipped:
+            retract(workbook, labels.skipped)
         if result.new or result.replaced or labels.skipped or classes is not None:
             outcome = f"{counted(result.new, 'label')} learned, {result.replaced} replaced"
             save_state(workbook, state, f"tell {data.name}", outcome)
