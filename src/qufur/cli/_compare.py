@@ -24,6 +24,7 @@ from qufur.sweep.statistics import Estimate, Interval, jackknife, ratio
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.text import Text
 
 
 MAX_LABELS = 5000
@@ -131,13 +132,14 @@ class Comparison:
     def print(self, budgets: Mapping[float, str], seeds: int) -> None:
         """Print the table, one row per rule."""
         rules = [name for name in self.table["rule"].unique(maintain_order=True) if name not in _REFERENCES]
-        text = _show.best_marked({rule: [self._estimate(rule, share) for share in budgets] for rule in rules})
+        text = _best_marked({rule: [self._estimate(rule, share) for share in budgets] for rule in rules})
         if not math.isnan(self.constant):
             text.append(["the best constant", *[str(Estimate(self.constant, math.nan))] * len(budgets)])
         for name, (_, (share,)) in _REFERENCES.items():
             if name in self.table["rule"]:
                 text.append([name, *[str(self._estimate(name, share))] * len(budgets)])
-        notes = [f"{self.task.measure.capitalize()}, * the lowest. {_show.averaged(seeds)}"]
+        averaged = "One seed." if seeds == 1 else f"Mean ± standard error over {seeds} seeds."
+        notes = [f"{self.task.measure.capitalize()}, * the lowest. {averaged}"]
         notes += [FIRST] if self.task.known else []
         columns = [
             "labels bought",
@@ -172,6 +174,18 @@ def further_shares(share: float) -> list[float]:
     [0.2, 0.6, 0.9, 1.0]
     """
     return [min(1.0, round(factor * share, 9)) for factor in BASELINE_FACTORS]
+
+
+def _best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str | Text]]:
+    """Return one row of cells per name; the lowest mean of each column has a star, and is bold."""
+    from rich.text import Text
+
+    means = np.array([[estimate.mean for estimate in row] for row in cells.values()])
+    lowest = means == np.nanmin(means, axis=0)
+    return [
+        [name, *(Text(f"* {e}", "bold") if low else str(e) for e, low in zip(row, lows, strict=True))]
+        for (name, row), lows in zip(cells.items(), lowest, strict=True)
+    ]
 
 
 def _at_random(share: float, stream: Stream) -> Uniform:

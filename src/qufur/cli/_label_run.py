@@ -135,13 +135,13 @@ def label_of(workbook: Workbook, text: str) -> float | None:
         _, values = workbook.read_labels(Batch({"label": [text]}), "label")
         return float(values.item())
     except ValueError:
-        problem = "not a number" if workbook.classes is None else f"none of {listing(workbook.classes)}"
-        remedy = (
-            "; --classes sets class names"
-            if workbook.classes is None and takes_classes(workbook.learner)
-            else ""
-        )
-        raise CallError(f"it printed {shown(text)}, which is {problem}{remedy}") from None
+        if workbook.classes is not None:
+            problem = f"none of {listing(workbook.classes)}"
+        elif takes_classes(workbook.learner):
+            problem = "not a number; --classes sets class names"
+        else:
+            problem = "not a number"
+        raise CallError(f"it printed {shown(text)}, which is {problem}") from None
 
 
 def describe_calls(journal: Journal) -> str:

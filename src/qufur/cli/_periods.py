@@ -81,19 +81,18 @@ class LaterPeriods:
     """Rows per period of a later table."""
 
     def __init__(self, workbook: Workbook) -> None:
-        self._periods, self._counts = workbook.periods, None
-        if workbook.periods is not None:
-            period = _spending(workbook).period
-            self._counts = PeriodCounts(math.nan if period == UNKNOWN else period)
+        self._periods = workbook.periods
+        period = UNKNOWN if workbook.periods is None else _spending(workbook).period
+        self._counts = PeriodCounts(math.nan if period == UNKNOWN else period)
 
     def add(self, batch: Batch) -> None:
         """Count the rows of a batch per period."""
-        if self._periods is not None and self._counts is not None:
+        if self._periods is not None:
             self._counts.add(self._periods.of(batch))
 
     def apply(self, workbook: Workbook) -> list[str]:
         """Pass the number of rows per period to the rule, which paces its labels by it; return notes."""
-        return [] if self._counts is None else _expect(workbook, self._counts)
+        return _expect(workbook, self._counts)
 
 
 def period_status(workbook: Workbook) -> dict[str, Any]:
@@ -154,8 +153,10 @@ def describe_refund(workbook: Workbook, labels: int, left_before: int | None) ->
 
 
 def _expect(workbook: Workbook, counts: PeriodCounts) -> list[str]:
+    if workbook.periods is None:
+        return []
     _spending(workbook).expect(counts.rows)
-    if workbook.periods is None or not (counts.late or counts.untimed):
+    if not (counts.late or counts.untimed):
         return []
     late, untimed, unit = counts.late, counts.untimed, workbook.periods.unit
     return [

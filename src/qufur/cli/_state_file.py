@@ -20,7 +20,6 @@ from qufur.models import Model
 from qufur.models.engines import compiled
 from qufur.storage import versions
 from qufur.storage.lock import lock_of, locked
-from qufur.storage.versions import History
 from qufur.tables import Batch, open_table
 from qufur.tables.batch import rows_at_a_time
 from qufur.tables.source import Source, files_at
@@ -31,7 +30,7 @@ def save_state(workbook: Workbook, state: Path, command: str, outcome: str) -> N
     """Save the state file; keep the previous version for `qufur undo`."""
     workbook.monitor.timeline.note(workbook.learner)
     before = versions.keep(state, workbook.history.before)
-    workbook.history = History(command, outcome, int(time.time()), before)
+    workbook.history = versions.History(command, outcome, int(time.time()), before)
     workbook.save(state)
     if before:
         versions.prune(state, before)

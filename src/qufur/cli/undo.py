@@ -10,7 +10,6 @@ from qufur.cli import _show
 from qufur.cli._state_file import locked_workbook, when
 from qufur.errors import invalid
 from qufur.storage import versions
-from qufur.storage.versions import History
 from qufur.workbook import Workbook
 
 
@@ -37,7 +36,7 @@ def undo(state: opt.State, json: opt.Json = False) -> None:
     _show.print_result(json, undone | counts, lines)
 
 
-def _version(state: Path, history: History) -> str:
+def _version(state: Path, history: versions.History) -> str:
     if history.command and not history.before:
         received = f"`{history.command}`, which created the state file"
         remedy = "Remove the state file to start over."

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, suppress
 
 import typer
 
@@ -13,9 +11,6 @@ from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._store import StoreArgument, open_store
-
-if TYPE_CHECKING:
-    from qufur.service.store import Store
 
 
 def verify(store: StoreArgument, json: opt.Json = False) -> None:
@@ -28,7 +23,10 @@ def verify(store: StoreArgument, json: opt.Json = False) -> None:
     Example:
       qufur verify sqlite:///labels.db
     """
-    with _open_for_repair(store) as opened:
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_store(store))
+        with suppress(ValueError):  # a server uses the store, or it is read-only
+            opened = stack.enter_context(open_store(store, writing=True))
         from qufur.service.erasure import deletions as deletions_of
         from qufur.service.store.events import DamagedError
         from qufur.service.verification import verify as check
@@ -50,13 +48,3 @@ def verify(store: StoreArgument, json: opt.Json = False) -> None:
         lines.append(f"{deletion.stream}: deleted on {day} by {deletion.actor}, after {events}.")
     lines.append(f"{counted(len(checked), 'stream')} verified: no damage.")
     _show.print_result(json, {"damage": None, "streams": streams, "deleted": deletions}, lines)
-
-
-@contextmanager
-def _open_for_repair(url: str) -> Iterator[Store]:
-    """Open an existing store for writing, or for reading if a server uses it or it is read-only."""
-    with ExitStack() as stack:
-        store = stack.enter_context(open_store(url))
-        with suppress(ValueError):
-            store = stack.enter_context(open_store(url, writing=True))
-        yield store
