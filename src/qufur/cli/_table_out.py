@@ -145,6 +145,8 @@ def _not_told(out: Path, problem: str, alternative: str) -> InvalidError:
 
 def _ids_and_labels(workbook: Workbook, path: Path) -> Iterator[tuple[str, str]]:
     """Yield ids and labels of an earlier output, if it exists, up to the first unreadable row."""
+    if not path.exists():
+        return
     format = next((FORMATS[ending] for ending in FORMATS if path.name.lower().endswith(ending)), CsvFile)
     rows = _read_csv if format is CsvFile else _read_other
     with suppress(ValueError, csv.Error, OSError, EOFError):
