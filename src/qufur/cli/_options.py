@@ -82,7 +82,8 @@ FirstModel = Annotated[
 FirstLabelRange = Annotated[
     tuple[float, float] | None,
     model_option(
-        metavar="LOW HIGH", help=f"Lowest and highest label. Required with ridge and kernel. {ONCE}"
+        metavar="LOW HIGH",
+        help=f"Lowest and highest label. Required with ridge and kernel. {ONCE}",
     ),
 ]
 FirstSeed = Annotated[int | None, model_option(min=0, metavar="N", help=f"Random seed. Default: 0. {ONCE}")]
@@ -173,7 +174,8 @@ class RuleOptions:
     alpha: Annotated[
         float | None,
         budget_option(
-            metavar="A", help=f"Labels per unit of uncertainty, with ridge; --budget is then a cap. {ONCE}"
+            metavar="A",
+            help=f"Labels per unit of uncertainty, with ridge; --budget is then a cap. {ONCE}",
         ),
     ] = None
     fixed_budget: Annotated[

@@ -33,24 +33,35 @@ NAME = "qufur choose"
 @opt.with_groups
 def choose(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to choose from: {opt.TABLE}.")],
-    budget: Annotated[str, opt.budget_option(metavar="LABELS", help=f"Rows to choose: {opt.BUDGET}.")],
+    budget: Annotated[
+        str,
+        opt.budget_option(metavar="LABELS", help=f"Rows to choose: {opt.BUDGET}."),
+    ],
     out: opt.RowsToLabel,
     *,
-    id: Annotated[str | None, opt.column_option(help="Id column. Default: the row number.")] = None,
+    id: Annotated[
+        str | None,
+        opt.column_option(help="Id column. Default: the row number."),
+    ] = None,
     target: Annotated[
-        str | None, opt.column_option(help="Label column. Default: label. Rows with a label are not chosen.")
+        str | None,
+        opt.column_option(
+            help="Label column. Default: label. Rows with a label are not chosen.",
+        ),
     ] = None,
     known: Annotated[
         list[Path] | None,
         opt.input_option(
-            metavar="FILE", help=f"Table with the ids of rows that have labels. {opt.REPEATABLE}"
+            metavar="FILE",
+            help=f"Table with the ids of rows that have labels. {opt.REPEATABLE}",
         ),
     ] = None,
     columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     seed: Annotated[
-        int, opt.model_option(min=0, metavar="N", help="Random seed of the sample of a long table.")
+        int,
+        opt.model_option(min=0, metavar="N", help="Random seed of the sample of a long table."),
     ] = 0,
     force: Annotated[bool, opt.output_option("--force", help="Replace --out if it exists.")] = False,
     json: opt.Json = False,

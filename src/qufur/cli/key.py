@@ -23,7 +23,11 @@ def add(
         str, typer.Argument(metavar="NAME", help="Name of the key holder, recorded with each event.")
     ],
     scope: Annotated[
-        list[str], typer.Option(metavar="SCOPE", help="Permission: ingest, label, read or admin. Repeatable.")
+        list[str],
+        typer.Option(
+            metavar="SCOPE",
+            help="Permission: ingest, label, read or admin. Repeatable.",
+        ),
     ],
     stream: Annotated[
         str | None,

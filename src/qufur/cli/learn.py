@@ -40,7 +40,10 @@ def learn(
     target: opt.FirstTarget = None,
     classes: Annotated[
         str | None,
-        opt.column_option(metavar="A,B,…", help=f"{opt.CLASSES} Later: all names, including new ones."),
+        opt.column_option(
+            metavar="A,B,…",
+            help=f"{opt.CLASSES} Later: all names, including new ones.",
+        ),
     ] = None,
     id: opt.FirstId = None,
     columns: GrowingColumns,

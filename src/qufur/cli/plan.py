@@ -38,12 +38,18 @@ def plan(
     model: Annotated[
         opt.ModelName, opt.model_option(parser=opt.model_name, help=f"{opt.MODEL}.")
     ] = opt.ModelName.experts,
-    target: Annotated[str | None, opt.column_option(help="Label column, if rows have labels.")] = None,
+    target: Annotated[
+        str | None,
+        opt.column_option(help="Label column, if rows have labels."),
+    ] = None,
     classes: Annotated[str | None, typer.Option("--classes", hidden=True)] = None,
     columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
-    domain: Annotated[str | None, opt.column_option(help="Domain column, which is ignored.")] = None,
+    domain: Annotated[
+        str | None,
+        opt.column_option(help="Domain column, which is ignored."),
+    ] = None,
     noise: Annotated[
         float | None,
         opt.model_option(
@@ -66,10 +72,12 @@ def plan(
         ),
     ] = None,
     parts: Annotated[
-        int, opt.output_option(min=1, metavar="N", help="Parts of the stream to count labels in.")
+        int,
+        opt.output_option(min=1, metavar="N", help="Parts of the stream to count labels in."),
     ] = 10,
     seeds: Annotated[
-        int, opt.model_option(min=1, metavar="N", help="Number of simulated runs to average over.")
+        int,
+        opt.model_option(min=1, metavar="N", help="Number of simulated runs to average over."),
     ] = 20,
     out: opt.Out = Path("qufur-out"),
     json: opt.Json = False,

@@ -86,7 +86,8 @@ def predict(
         ),
     ] = None,
     text_model: Annotated[
-        str | None, opt.column_option(metavar="NAME", help="Text embedding model to download again.")
+        str | None,
+        opt.column_option(metavar="NAME", help="Text embedding model to download again."),
     ] = None,
     impute: opt.Impute = False,
     sep: opt.Separator = None,

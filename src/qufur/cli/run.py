@@ -39,7 +39,10 @@ def run(
             metavar="DATA", help=f"Labelled rows to replay: {opt.TABLE}. Default: a synthetic stream."
         ),
     ] = None,
-    target: Annotated[str | None, opt.column_option(help="Label column. Required with a file.")] = None,
+    target: Annotated[
+        str | None,
+        opt.column_option(help="Label column. Required with a file."),
+    ] = None,
     classes: Annotated[str | None, opt.column_option(metavar="A,B,…", help=opt.CLASSES)] = None,
     columns: Columns,
     sep: opt.Separator = None,

@@ -34,7 +34,8 @@ ENSEMBLE_REPORT = "standing"
 def status(
     state: opt.State,
     html: Annotated[
-        Path | None, opt.output_option(metavar="FILE", help="Write an HTML page with plots.")
+        Path | None,
+        opt.output_option(metavar="FILE", help="Write an HTML page with plots."),
     ] = None,
     json: opt.Json = False,
 ) -> None:
