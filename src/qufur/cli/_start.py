@@ -508,7 +508,7 @@ def _leaking(X: Floats, y: Floats, classes: int) -> Bools:
     """Return which inputs correlate with the label, its rank, or membership in a class."""
     if not classes:
         ranks = np.apply_along_axis(_ranks, 0, X)
-        return np.maximum(_correlation(X, y), _correlation(ranks, _ranks(y))) > LEAK_CORRELATION
+        return np.fmax(_correlation(X, y), _correlation(ranks, _ranks(y))) > LEAK_CORRELATION
     leaks = np.zeros(X.shape[1], bool)
     for number in range(classes):
         member = (y == number).astype(np.float64)
