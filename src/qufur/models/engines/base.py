@@ -59,6 +59,7 @@ class BlockEngine(Lookahead):
     def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
         state = self._state
+        separate = state.predict_block(self.X, self.queried, queries, arrivals)
         if self._all_answered_immediately(queries, arrivals):
             scores = self.learn(state.model.scaled(arrivals.labels))
         else:
@@ -70,7 +71,7 @@ class BlockEngine(Lookahead):
             state.queried.absorb(update)
             state.close()
         state.advance(len(self.X))
-        return state.model.unscaled(scores)
+        return state.model.unscaled(scores if separate is None else separate)
 
     def _all_answered_immediately(self, queries: Sequence[Pending], arrivals: Arrivals) -> bool:
         # Then one posterior serves queries and labels.
