@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, strip_prefix
+from qufur.arrays import Floats, strip_prefix
 from qufur.models.base import State
 from qufur.models.capabilities import Probabilistic
+from qufur.models.engines.base import predict_between_labels
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.update import cholesky_of_sum, forward
 from qufur.models.lookahead import Arrivals, BlockCost, BlockLimits, Lookahead, OneRow, QueryTerms
@@ -117,16 +118,8 @@ class SoftmaxLookahead(Lookahead):
         rows = self._state.inputs.rows_of(arrivals.queries)
         unlabelled = Arrivals(arrivals.queries, np.zeros(len(classes)), arrivals.before)
         self._look.finish(queries, unlabelled)
-        return self._predict_and_train(rows, classes, arrivals.before)
-
-    def _predict_and_train(self, rows: Floats, classes: Ints, before: Ints) -> Floats:
-        trainer, predictions, start = self._state.trainer, np.empty(len(self._X)), 0
-        for stop in np.unique(before).tolist():
-            predictions[start:stop] = trainer.predict(self._X[start:stop])
-            trainer.learn(rows[before == stop], classes[before == stop])
-            start = stop
-        predictions[start:] = trainer.predict(self._X[start:])
-        return predictions
+        trainer = self._state.trainer
+        return predict_between_labels(trainer.predict, trainer.learn, self._X, rows, classes, arrivals.before)
 
 
 class FisherState(ClassifierState):

@@ -92,7 +92,14 @@ class ConfidenceSet(Regression):
             failure_probability=_as_probability(self.failure_probability),
             cap=as_flag(self.cap, "cap", "ConfidenceSet"),
         )
-        self._set_radius()
+        if self.radius is not None:
+            set_fields(self, radius=as_number(self.radius, "radius", "ConfidenceSet", low=0))
+        if self.horizon is not None:
+            set_fields(self, horizon=as_count(self.horizon, "horizon", "ConfidenceSet"))
+        elif self.radius is None:
+            remedy = "The paper's β depends on T; radius=... sets it to a constant instead."
+            raise invalid("horizon", "ConfidenceSet", "given if radius is not", "None", remedy)
+        self.beta(0)  # raises now, not during a stream, for a class without a covering number
 
     def beta(self, count: int) -> float:
         """Return β after `count` queries: `radius`, or the paper's (Equation "beta_k").
@@ -128,16 +135,6 @@ class ConfidenceSet(Regression):
             cls(FiniteLinear(grid), radius=0.3),
             cls(LinearBall(dim), horizon=90, noise=0.05, label_range=(1, 5)),
         ]
-
-    def _set_radius(self) -> None:
-        if self.radius is not None:
-            set_fields(self, radius=as_number(self.radius, "radius", "ConfidenceSet", low=0))
-        if self.horizon is not None:
-            set_fields(self, horizon=as_count(self.horizon, "horizon", "ConfidenceSet"))
-        elif self.radius is None:
-            remedy = "The paper's β depends on T; radius=... sets it to a constant instead."
-            raise invalid("horizon", "ConfidenceSet", "given if radius is not", "None", remedy)
-        self.beta(0)  # raises now, not during a stream, for a class without a covering number
 
 
 class ConfidenceState(State):

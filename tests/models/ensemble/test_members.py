@@ -22,14 +22,14 @@ from qufur.models.ensemble.ridge_experts import (
     leave_one_out,
     solve_ridges,
 )
-from qufur.models.ensemble.training_set import FREE, Purchase, TrainingSet
+from qufur.models.ensemble.training_set import FREE, TrainingSet
 
 
 def sample(count=40, dim=5, seed=0):
     rng = np.random.default_rng(seed)
     labelled = TrainingSet()
     for x in rng.normal(size=(count, dim)):
-        terms = Purchase(rng.uniform(0.01, 1), 0.3, bool(rng.random() < 0.5))
+        terms = rng.uniform(0.01, 1), 0.3, bool(rng.random() < 0.5)
         labelled.add(x, float(x[0] - 2 * x[1] + 0.1 * rng.normal() + 7), terms)
     return labelled.first()
 
@@ -49,7 +49,7 @@ def test_sample_weights_match_the_formula():
     for importance, half_life in ((0.0, inf), (0.5, 80), (1.0, 5)):
         expected = weights_by_hand(rows, importance, half_life)
         np.testing.assert_allclose(rows.weights(importance, half_life), expected, rtol=1e-5)
-    assert Purchase(1.0, 1.0, False) == FREE
+    assert FREE == (1.0, 1.0, False)
 
 
 @pytest.mark.parametrize("dim", [5, 60], ids=["more rows", "more columns"])
@@ -272,9 +272,9 @@ def test_estimator_warnings_of_every_fit_are_suppressed():
 
 def test_estimator_gets_weights_and_seed_when_it_takes_them():
     rows = sample()
-    expert = EstimatorExpert(ExtraTreesRegressor(3), 1.0, half_life=10, seed=5)
+    expert = EstimatorExpert(ExtraTreesRegressor(3), 1.0, seed=5)
     expert.fit(rows, rows.X, rows.y[:, None])
-    theirs = ExtraTreesRegressor(3, random_state=5).fit(rows.X, rows.y, sample_weight=rows.weights(1.0, 10))
+    theirs = ExtraTreesRegressor(3, random_state=5).fit(rows.X, rows.y, sample_weight=rows.weights(1.0, inf))
     np.testing.assert_allclose(expert.predict(rows.X, rows.X)[:, 0, 0], theirs.predict(rows.X))
 
 

@@ -179,7 +179,8 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts, HasExper
 
     def predictions(self, outputs: Floats) -> Floats:
         """Return the predicted number, or the code of the most probable class."""
-        return np.asarray(outputs[:, 0] if self.classes is None else outputs.argmax(axis=1), dtype=np.float64)
+        chosen = outputs[..., 0] if self.classes is None else outputs.argmax(axis=-1)
+        return np.asarray(chosen, dtype=np.float64)
 
     # Losses
 
@@ -191,9 +192,7 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts, HasExper
 
     def losses(self, outputs: Floats, labels: Floats) -> Floats:
         """Return the loss of each of several outputs per label: (labels, outputs)."""
-        if self.classes is None:
-            return np.asarray((outputs[:, :, 0] - labels[:, None]) ** 2)
-        return np.asarray(outputs.argmax(axis=2) != labels[:, None], dtype=np.float64)
+        return self.loss(self.predictions(outputs), labels[:, None])
 
     @property
     def loss_scale(self) -> float | None:

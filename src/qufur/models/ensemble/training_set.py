@@ -114,7 +114,8 @@ class TrainingSet:
         """Add one row, with the probability, mean probability and `at_random` of its purchase."""
         index = self._count
         if index == len(self._all.y):  # doubling: each row is copied once on average
-            self._all = Sample(*map(_double, self._all, ((len(row),), (), (3,))))
+            shapes, size = ((len(row),), (), (3,)), max(16, 2 * index)
+            self._all = Sample(*(np.resize(p, (size, *s)) for p, s in zip(self._all, shapes, strict=True)))
         self._all.X[index], self._all.y[index], self._all.terms[index] = row, label, terms
         self._count = index + 1
 
@@ -143,12 +144,6 @@ class TrainingSet:
         self._all, self._count = Sample(arrays["X"], arrays["y"], arrays["terms"]), len(arrays["y"])
 
 
-def _double(rows: Floats, shape: tuple[int, ...]) -> Floats:
-    doubled = np.empty((max(16, 2 * len(rows)), *shape))
-    doubled[: len(rows)] = rows.reshape(-1, *shape)
-    return doubled
-
-
 class Sample(NamedTuple):
     """Labelled rows as arrays.
 
@@ -171,14 +166,7 @@ class Sample(NamedTuple):
 
     def weights(self, importance: float, half_life: float) -> Floats:
         """Return min(20, (p̄/p)^κ), halved for every `half_life` labels received since."""
-        return self.importances(importance) * self.decay(half_life)
-
-    def importances(self, importance: float) -> Floats:
-        """Return min(20, (p̄/p)^κ)."""
         p, mean = self.terms[:, :2].T
         # Rounded: the last bits of p may depend on how rows are batched, and trees would split differently.
-        return np.asarray(np.round(np.minimum(MAX_WEIGHT, (mean / p) ** importance), 6))
-
-    def decay(self, half_life: float) -> Floats:
-        """Return 1 for the last label, halved for every `half_life` labels before it."""
-        return np.asarray(0.5 ** (np.arange(len(self.y))[::-1] / half_life))
+        importances = np.round(np.minimum(MAX_WEIGHT, (mean / p) ** importance), 6)
+        return np.asarray(importances * 0.5 ** (np.arange(len(self.y))[::-1] / half_life))
