@@ -44,11 +44,6 @@ class ForgettingState(LeastSquaresState):
         self.seen = 0
 
     @property
-    def takes_device(self) -> bool:
-        """False: discounts run on the host."""
-        return False
-
-    @property
     def discounts(self) -> int:
         """Number of discounts so far."""
         return self.seen // self.step

@@ -49,11 +49,6 @@ class WeightedState(LeastSquaresState):
         """The weighted posterior."""
         return self.weighted
 
-    @property
-    def posteriors(self) -> list[Posterior]:
-        """All posteriors of the state."""
-        return [*super().posteriors, self.weighted]
-
     def record(self, queries: Sequence[Pending], rows: Floats) -> None:
         """Fill in the features and weights of queries."""
         super().record(queries, rows)

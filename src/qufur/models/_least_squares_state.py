@@ -69,13 +69,13 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
 
     @property
     def takes_device(self) -> bool:
-        """Whether a torch device can decide blocks: true for linear models."""
-        return isinstance(self.labelled, Gram)
+        """Whether a torch device can decide blocks: true for linear models; discounts run on the host."""
+        return isinstance(self.labelled, Gram) and not self.model.tags.forgets
 
     @property
     def posteriors(self) -> list[Posterior]:
         """All posteriors of the state."""
-        return [self.queried] if self.queried is self.labelled else [self.queried, self.labelled]
+        return list(dict.fromkeys([self.queried, self.labelled, self.predicting]))
 
     def block_limits(self, at_once: bool) -> BlockLimits:
         """Return the block limits of the engine."""

@@ -13,7 +13,7 @@ from qufur.models.capabilities import Probabilistic
 from qufur.models.engines.base import predict_between_labels
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.update import cholesky_of_sum, forward
-from qufur.models.lookahead import Arrivals, BlockCost, BlockLimits, Lookahead, OneRow, QueryTerms
+from qufur.models.lookahead import Arrivals, BlockCost, BlockLimits, Lookahead, OneByOneState, QueryTerms
 from qufur.pending import Pending, PendingQueries, check_features, feature_rows
 
 if TYPE_CHECKING:
@@ -122,41 +122,29 @@ class SoftmaxLookahead(Lookahead):
         return predict_between_labels(trainer.predict, trainer.learn, self._X, rows, classes, arrivals.before)
 
 
-class FisherState(ClassifierState):
+class FisherState(ClassifierState, OneByOneState):
     """Trained weights and their Fisher information, recomputed when weights or queries change."""
-
-    _information: DualInformation | PrimalInformation | None = None
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query and every label so far."""
-        if self._information is None:
-            self._information = self._compute_information()
+        if self._derived is None:
+            pending = feature_rows(self.pending.values()).reshape(-1, self.model.dim)
+            rows = np.concatenate([self.trainer.inputs.astype(np.float64), pending])
+            penalty = self.model.raw.penalty
+            form = DualInformation if DualInformation.suits(rows, penalty) else PrimalInformation
+            self._derived = form(rows, self._class_variances(rows), penalty)
         return self.model.raw.uncertainty_of(
-            np.sum(self._information.variances(X) * self._class_variances(X), axis=1)
+            np.sum(self._derived.variances(X) * self._class_variances(X), axis=1)
         )
-
-    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
-        """Look ahead over the first row alone: labels change Δ of later rows."""
-        return OneRow(self, X[:1])
-
-    def query(self, queries: Sequence[Pending], X: Floats) -> None:
-        """Record queries for the labels of these rows."""
-        for query, row in zip(queries, X, strict=True):
-            query.features = row.copy()
-        self._information = None
 
     def label(self, queries: Sequence[Pending], labels: Floats) -> None:
         """Learn the labels of recorded queries, in this order."""
         self.learn(feature_rows(queries), labels)
 
-    def retract(self, query: Pending) -> None:
-        """Remove a recorded query."""
-        self._information = None
-
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not queried, in this order."""
         self.trainer.learn(X, labels.astype(np.int64))
-        self._information = None
+        self._derived = None
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
@@ -166,15 +154,7 @@ class FisherState(ClassifierState):
         """Load a state that `save` returned."""
         check_features(self.pending, self.model.dim)
         self.trainer.restore(arrays)
-        self._information = None
-
-    def _compute_information(self) -> DualInformation | PrimalInformation:
-        pending = feature_rows(self.pending.values()).reshape(-1, self.model.dim)
-        rows = np.concatenate([self.trainer.inputs.astype(np.float64), pending])
-        weights, penalty = self._class_variances(rows), self.model.raw.penalty
-        if DualInformation.suits(rows, penalty):
-            return DualInformation(rows, weights, penalty)
-        return PrimalInformation(rows, weights, penalty)
+        self._derived = None
 
     def _class_variances(self, X: Floats) -> Floats:
         P = self.probabilities(X)

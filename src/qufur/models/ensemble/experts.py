@@ -18,10 +18,7 @@ from qufur.models.ensemble.refit import Refit, check_estimator
 from qufur.models.ensemble.ridge_experts import ClassRidge, RandomFeatures, RidgeConfig, RidgeExperts
 
 LINEAR = (
-    RidgeConfig(0.5, inf, False, 0.01),
-    RidgeConfig(0.5, inf, False, 0.1),
-    RidgeConfig(0.5, inf, False, 1.0),
-    RidgeConfig(0.5, inf, False, 10.0),
+    *(RidgeConfig(0.5, inf, False, regularization) for regularization in (0.01, 0.1, 1.0, 10.0)),
     RidgeConfig(1.0, 300, False, 1.0),
     RidgeConfig(0.5, 80, False, 0.1),
     RidgeConfig(0.5, 80, False, 1.0),

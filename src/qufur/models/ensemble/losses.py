@@ -158,7 +158,7 @@ class ExpertLosses:
         self.losses = TrackRecord(experts)
         self.curve = LearningCurve(len(at_random))
         self.classes = ClassErrors(model.output_count if model.label_codec.classifies else 0)
-        self._parts = {RECORD: self.losses, CURVE: self.curve, CLASS_ERRORS: self.classes}
+        self._parts: dict[str, Any] = {RECORD: self.losses, CURVE: self.curve, CLASS_ERRORS: self.classes}
 
     def update(self, query: Pending, label: float) -> None:
         """Add the label of a query."""

@@ -16,7 +16,7 @@ from qufur.arrays import Floats, as_count, is_integer, set_fields, strip_prefix
 from qufur.errors import invalid
 from qufur.models._regression import as_range
 from qufur.models.base import Model, State, Tags
-from qufur.models.capabilities import HasExperts, PlansWithoutExperts, UsesEstimators, Widens
+from qufur.models.capabilities import HasExperts, Widens
 from qufur.models.ensemble.aggregation import Aggregation, ExponentialWeights, PolynomialWeights
 from qufur.models.ensemble.fits import ExpertSet
 from qufur.models.ensemble.report import EnsembleReport
@@ -79,7 +79,7 @@ def revive(value: Any, estimators: Mapping[str, Any]) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts, HasExperts):
+class EnsembleModel(Model, Widens, HasExperts):
     """Ensemble of experts that are refitted as labels arrive; `Experts` describes the parameters."""
 
     label_range: tuple[float, float] | None = None

@@ -20,8 +20,8 @@ class LabelRange:
     """Range of the labels so far, or a given range.
 
     >>> seen = LabelRange(None)
-    >>> seen.clip(np.array([7.0])), seen.middle
-    (array([7.]), 0.0)
+    >>> seen.clip(np.array([7.0]))
+    array([7.])
     >>> seen.update(np.array([10.0, 20.0]))
     >>> seen.clip(np.array([0.0, 15.0])).round(2), seen.largest_loss(np.array([15.0]))
     (array([ 1.93, 15.  ]), array([100.]))
@@ -57,11 +57,6 @@ class LabelRange:
             return None
         low, high = self._clip_range
         return max(low, 0.0) if self.low >= 0 else low, min(high, 0.0) if self.high <= 0 else high
-
-    @property
-    def middle(self) -> float:
-        """Prediction before the first label."""
-        return 0.0 if self.given is None else (self.low + self.high) / 2
 
     def update(self, labels: Floats) -> None:
         """Widen a learned range to include these labels."""
