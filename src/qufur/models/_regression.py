@@ -136,10 +136,6 @@ class LeastSquares(Regression, ExplainsUncertainty, Widens):
         return np.asarray(self.features(x[None])[0])
 
     @abstractmethod
-    def squared_norms(self, X: Floats) -> Floats:
-        """Return ‖x‖² of each row in feature space."""
-
-    @abstractmethod
     def posterior(self) -> Posterior:
         """Return an empty posterior."""
 

@@ -84,12 +84,16 @@ class ConfidenceSet(Regression):
         hypotheses = described(value) if isinstance(value, Mapping) else value
         if not isinstance(hypotheses, HypothesisClass):
             raise invalid("hypotheses", "ConfidenceSet", "a HypothesisClass", type(hypotheses).__name__)
+        probability = self.failure_probability
+        is_real = isinstance(probability, numbers.Real) and not isinstance(probability, bool)
+        if not (is_real and 0 < probability < 1):
+            raise invalid("failure_probability", "ConfidenceSet", "in (0, 1)", repr(probability))
         set_fields(
             self,
             hypotheses=hypotheses,
             dim=hypotheses.dim,
             noise=as_noise(self.noise, "ConfidenceSet"),
-            failure_probability=_as_probability(self.failure_probability),
+            failure_probability=float(probability),
             cap=as_flag(self.cap, "cap", "ConfidenceSet"),
         )
         if self.radius is not None:
@@ -209,10 +213,3 @@ class ConfidenceState(OneByOneState):
 
 def _matrix(rows: Sequence[Any], dim: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), dim)
-
-
-def _as_probability(value: Any) -> float:
-    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not (is_real and 0 < value < 1):
-        raise invalid("failure_probability", "ConfidenceSet", "in (0, 1)", repr(value))
-    return float(value)

@@ -78,17 +78,10 @@ class CovarianceEngine(BlockEngine):
 
         Returns the queried rows among them, and L; only its lower triangle is meaningful.
         """
-        model = self._state.model
         worthwhile = len(G) >= self.min_candidates_of_loop and self.X.shape[1] <= self.max_dim_of_loop
         if worthwhile and compiled.available():
-            from qufur.models.engines import numba_loops
-
-            thresholds = np.ascontiguousarray(terms.thresholds[:, indices].T)
-            limits = terms.labels_left, model.noise_scale, model.variance_cap
-            charges, chosen, columns = numba_loops.choose(np.ascontiguousarray(G), thresholds, *limits)
-            terms.record_purchases(indices, charges.T)
-            return chosen, columns[:, chosen].T
-        cholesky = SequentialCholesky(G)
+            return self._choose_in_loop(G, indices, terms)
+        cholesky, model = SequentialCholesky(G), self._state.model
         lowest = terms.lowest_threshold[indices].tolist()
         for row, index in enumerate(indices.tolist()):
             uncertainty = model.uncertainty_of(cholesky.variance(row))
@@ -97,6 +90,16 @@ class CovarianceEngine(BlockEngine):
                 if terms.buy(index, uncertainty):
                     lowest = terms.lowest_threshold[indices].tolist()
         return cholesky.factor()
+
+    def _choose_in_loop(self, G: Floats, indices: Ints, terms: QueryTerms) -> tuple[Ints, Floats]:
+        from qufur.models.engines import numba_loops
+
+        model, thresholds = self._state.model, np.ascontiguousarray(terms.thresholds[:, indices].T)
+        charges, chosen, columns = numba_loops.choose(
+            np.ascontiguousarray(G), thresholds, terms.labels_left, model.noise_scale, model.variance_cap
+        )
+        terms.record_purchases(indices, charges.T)
+        return chosen, columns[:, chosen].T
 
     def _settle(self, queried: Ints, L: Floats) -> None:
         """Apply queries to the rest of the block: append their rows to V."""

@@ -211,7 +211,8 @@ def fit_forest(estimator: Any, X: Floats, y: Any, **options: Any) -> Any:
     random_forests = (ensemble.RandomForestClassifier, ensemble.RandomForestRegressor)
     if type(estimator) not in (*extra_trees, *random_forests):
         return estimator.fit(X, y, **options)
-    classes, rows = np.unique(y) if hasattr(estimator, "predict_proba") else None, X.astype(np.float32)
+    classes = np.unique(y) if hasattr(estimator, "predict_proba") else None
+    rows = X.astype(np.float32)
     # With numbers that are not finite, scikit-learn raises the error.
     if type(estimator) in extra_trees and _has_default_trees(estimator) and np.isfinite(rows).all():
         with suppress(ImportError, TypeError):  # another version of scikit-learn's private modules

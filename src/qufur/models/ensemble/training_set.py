@@ -109,8 +109,9 @@ class TrainingSet:
         """Add one row, with the probability, mean probability and `at_random` of its purchase."""
         index = self._count
         if index == len(self._all.y):  # doubling: each row is copied once on average
-            shapes, size = ((len(row),), (), (3,)), max(16, 2 * index)
-            self._all = Sample(*(np.resize(p, (size, *s)) for p, s in zip(self._all, shapes, strict=True)))
+            size = max(16, 2 * index)
+            shapes = (size, len(row)), (size,), (size, 3)
+            self._all = Sample(*map(np.resize, self._all, shapes))
         self._all.X[index], self._all.y[index], self._all.terms[index] = row, label, terms
         self._count = index + 1
 
