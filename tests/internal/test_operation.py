@@ -96,7 +96,7 @@ def all_labels(learner):
 
 def block(learner):
     def exchange(block):
-        return Arrivals(block.queried, np.ones(len(block.queried)), np.flatnonzero(block.query) + 1)
+        return Arrivals(block.queries, np.ones(len(block.queries)), np.flatnonzero(block.query) + 1)
 
     learner._run_block(X[:20], None, exchange)
 
