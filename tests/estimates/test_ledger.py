@@ -6,6 +6,7 @@ import pytest
 from qufur import Learner, Paced, QuFUR, Ridge, Softmax, Threshold, run, streams
 from qufur.estimates.ledger import ROWS, Buffer
 from qufur.estimates.loss import LossEstimate
+from qufur.pending import Pending
 
 STREAM = streams.Arrays.of(streams.HiddenDomains([700, 900], [6, 3], noise=0.6, seed=1))
 MODELS = [Ridge(9, label_range=(-0.8, 1.0)), Ridge(9, clip=False, regularization=1e-3), Softmax(9, 3)]
@@ -83,9 +84,9 @@ def test_buffer_yields_every_row_once():
     rows = np.arange(2.0 * (3 * ROWS + 7)).reshape(-1, 2)
     for i, part in enumerate(np.split(rows, [1, 5, ROWS, ROWS + 3, ROWS + 9, 2 * ROWS, 3 * ROWS + 2])):
         if i % 2:
-            found += [buffer.flush().copy() for row in part.tolist() if buffer.write_one(row)]
+            found += [full for row in part.tolist() for full in buffer.write_one(row)]
         else:
-            found += [full.copy() for full in buffer.write(*part.T)]
+            found.extend(buffer.write(*part.T))
     assert [len(full) for full in found] == [ROWS] * 3
     np.testing.assert_array_equal(np.concatenate([*found, buffer.rows]), rows)
 
@@ -102,8 +103,9 @@ def test_answer_one_equals_answer_bit_for_bit(model):
 
 def test_loss_at_its_bound_is_not_counted_as_beyond():
     ledger = Learner(Ridge(1), QuFUR(1.0)).ledger
-    ledger.answer_one(0.0, 0.5, 1.0, 1.0)
-    ledger.answer_one(0.0, 0.5, 0.0, 1.0)
-    bounds, labels = np.array([1.0, 1.0, 1.0, 0.0]), np.array([1.0, -1.0, 1.5, 9.0])
-    ledger.answer(np.zeros(4), np.full(4, 0.5), bounds, labels)
+    bounds = [1, 0, 1, 1, 1, 0]
+    queries = [Pending(id, probability=0.5, largest_loss=bound) for id, bound in enumerate(bounds)]
+    ledger.tell(queries[:1], np.ones(1))
+    ledger.tell(queries[1:2], np.ones(1))
+    ledger.tell(queries[2:], np.array([1.0, -1.0, 1.5, 9.0]))
     assert (ledger.answered, ledger.beyond) == (6, 1)

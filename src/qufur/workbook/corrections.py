@@ -195,15 +195,14 @@ def _learn_closed(workbook: Workbook, names: list[Id], table: FreeLabels) -> Non
     """Learn labels of closed queries on the terms of the queries."""
     X, y = _arrays(names, table)
     learner, queries = workbook.learner, [workbook.closed[name] for name in names]
-    decided = decisions(queries)
-    prediction, probability, largest_loss = decided.T
     learner.model.label_codec.check(y)
     if isinstance(learner.state, KeepsPurchases):
         learner.state.learn_bought(queries, X, y)
     else:
         learner.state.learn(X, y)
-    learner.ledger.recall(prediction, probability, largest_loss, y)
-    workbook.labels.add(names, np.column_stack([y, decided]), cast(Relabels, learner.state).stored_rows(X))
+    learner.ledger.recall(queries, y)
+    numbers = np.column_stack([y, decisions(queries)])
+    workbook.labels.add(names, numbers, cast(Relabels, learner.state).stored_rows(X))
     for name in names:
         del workbook.closed[name]
 
