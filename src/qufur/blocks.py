@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,37 @@ from qufur.ids import Id
 from qufur.models.lookahead import BlockCost, BlockLimits, Lookahead
 from qufur.pending import Pending
 from qufur.rules.spending import BlockOffer, Spending
+
+
+class BlockQueries(Sequence[Pending]):
+    """Records of the queries of a block, created at their first use.
+
+    `run` with immediate labels needs none for a linear model; creating them would take half as long as its
+    decisions.
+    """
+
+    def __init__(
+        self, names: Sequence[Id], rows: Ints, probability: Floats, offers: Sequence[BlockOffer]
+    ) -> None:
+        self._names, self._rows, self._probability, self._offers = names, rows, probability, offers
+
+    @cached_property
+    def _records(self) -> list[Pending]:
+        charges = [charge for offer in self._offers for charge in offer.paid()]
+        columns = self._rows.tolist(), self._probability[self._rows].tolist(), charges
+        return [
+            Pending(self._names[row], math.nan, probability, probability, charge=charge)
+            for row, probability, charge in zip(*columns, strict=True)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._records[index]
+
+    def __iter__(self) -> Iterator[Pending]:
+        return iter(self._records)
 
 
 @dataclass(frozen=True)
@@ -83,12 +115,7 @@ def decide(
         offers.append(offer)
         start = stop
     query, p = _concatenate([offer.query for offer in offers]), _concatenate(probability)
-    queried = query.nonzero()[0]
-    charges = [charge for offer in offers for charge in offer.paid()]
-    queries = [
-        Pending(names[row], math.nan, probability, probability, charge=charge)
-        for row, probability, charge in zip(queried.tolist(), p[queried].tolist(), charges, strict=True)
-    ]
+    queries = BlockQueries(names, query.nonzero()[0], p, offers)
     return Block(look, effort, query, p, queries, offers)
 
 

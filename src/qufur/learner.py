@@ -178,7 +178,8 @@ class Learner:
         self.next_id = self.next_id + 1 if name == self.next_id else next_free_id([name], self.next_id)
         if query:
             record = Pending(name, prediction, probability, probability, False, largest_loss, charge)
-            self._set_purchase_terms([record], np.array([probability]), [0], np.array([at_random]))
+            if model.tags.uses_purchases:
+                self._set_purchase_terms([record], np.array([probability]), [0], np.array([at_random]))
             self._record_queries([record])
             state.query([record], row[None])
         state.advance(1)
@@ -664,25 +665,29 @@ class Learner:
             look = self.state.look_ahead(X)
             block = self._decide(look, X.shape[1], range(self.next_id, self.next_id + len(look)), domain)
             arrivals = exchange(block)
-            outlier = self._first_outlier([query.id for query in arrivals.queries], arrivals.labels)
+            outlier = self._first_outlier(arrivals.queries, arrivals.labels)
             prediction = self._finish(block, arrivals, ahead)
         # After the block, so that the learner is complete even if warnings are errors.
-        self._warn_about(outlier)
+        if outlier is not None:
+            self._warn_about(outlier._replace(name=cast(Pending, outlier.name).id))
         return block, prediction
 
     def _decide(self, look: Lookahead, dim: int, names: Sequence[Id], domain: Ints | None) -> Block:
         self.dim = dim
         block = decide(look, names, self.spending, self.rng, domain)
         self.next_id = next_free_id(names[: len(block)], self.next_id)
-        self._set_purchase_terms(block.queries, block.probability, look.queried, block.at_random)
-        self._record_queries(block.queries)
+        if self.model.tags.uses_purchases:
+            self._set_purchase_terms(block.queries, block.probability, look.queried, block.at_random)
         return block
 
     def _finish(
         self, block: Block, arrivals: Arrivals, ahead: Callable[[Block], Any] | None = None
     ) -> Floats:
-        for query in arrivals.queries:
-            del self.pending[query.id]
+        answered = arrivals.queries is block.queries  # then no query is pending at the block's end
+        if not answered:
+            self._record_queries(block.queries)
+            for query in arrivals.queries:
+                del self.pending[query.id]
         prediction = block.look.finish(block.queries, arrivals)
         next_inputs = None if ahead is None else ahead(block)
         if next_inputs is not None:
@@ -692,10 +697,13 @@ class Learner:
             largest_loss = self.model.largest_loss(prediction)
         self.ledger.record(block.uncertainty, block.probability, block.query, largest_loss)
         rows = block.look.queried
-        terms = zip(block.queries, prediction[rows].tolist(), largest_loss[rows].tolist(), strict=True)
-        for query, value, bound in terms:
-            query.prediction, query.largest_loss = value, bound
-        self.ledger.tell(arrivals.queries, arrivals.labels)
+        decided = prediction[rows], block.probability[rows], largest_loss[rows]
+        if answered:
+            self.ledger.answer(*decided, arrivals.labels)
+        else:
+            for query, value, _, bound in zip(block.queries, *(c.tolist() for c in decided), strict=True):
+                query.prediction, query.largest_loss = value, bound
+            self.ledger.tell(arrivals.queries, arrivals.labels)
         return prediction
 
     def _first_outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
@@ -715,14 +723,13 @@ class Learner:
     def _set_purchase_terms(
         self, queries: Sequence[Pending], probability: Floats, rows: Sequence[int] | Ints, at_random: Bools
     ) -> None:
-        """Set the terms that only some models use, before the ledger records the examples.
+        """Set the terms for models that use them, before the ledger records the examples.
 
         `probability` covers all examples, queried or not, and `rows` are the indices of the queries.
         """
-        if self.model.tags.uses_purchases:
-            mean = self.ledger.mean_probability(probability)[rows]
-            for query, value, flag in zip(queries, mean.tolist(), at_random.tolist(), strict=True):
-                query.mean_probability, query.at_random = value, flag
+        mean = self.ledger.mean_probability(probability)[rows]
+        for query, value, flag in zip(queries, mean.tolist(), at_random.tolist(), strict=True):
+            query.mean_probability, query.at_random = value, flag
 
     def _record_queries(self, queries: Iterable[Pending]) -> None:
         """Add decided queries to `pending`; the state records their inputs next."""

@@ -131,7 +131,10 @@ def replay(
             record.expert_outputs = outputs
     is_present = present[queried]
     pending = [record for record, keep in zip(queries, is_present.tolist(), strict=True) if keep]
-    learner._set_purchase_terms(pending, probability, queried[is_present], decisions.at_random[is_present])
+    if model.tags.uses_purchases:
+        learner._set_purchase_terms(
+            pending, probability, queried[is_present], decisions.at_random[is_present]
+        )
     with state.without_predictions() if isinstance(state, Replayable) else nullcontext():
         _update_state(learner, rows, query[present], pending)
     learner.ledger.record(decisions.uncertainty, probability, query, largest_loss)

@@ -10,7 +10,7 @@ from qufur.arrays import Bools
 from qufur.experiments.base import Cell, Experiment, Listing, Statement
 from qufur.learner import Learner
 from qufur.rules import Paced, QuFUR, Rule, Uniform
-from qufur.rules.pacing import default_burst
+from qufur.rules.paced import default_burst
 from qufur.run import run
 from qufur.sweep.tasks import Row
 from studies.pacing import scores

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.cli.test_state_file import LINEAR, asked, filled
 
+from qufur.pending import Pending, restore_pending, save_pending
 from qufur.workbook import Workbook
 from qufur.workbook.pending_rows import PendingRows
 
@@ -91,15 +92,17 @@ def test_labelled_rows_are_not_stored_as_pending(work, tmp_path):
     out, _ = asked(work, tmp_path)
     work("tell", filled(out))
     workbook = Workbook.load(tmp_path / "s.qufur")
-    assert workbook.pending_rows.save(workbook.learner.outstanding)[1].size == 0
+    assert workbook.learner.pending == {}
+    assert b"LH1," not in (tmp_path / "s.qufur").read_bytes()
 
 
 def test_cells_are_kept_as_they_were_written():
     cells = [1, np.int64(2), 2.5, np.float64(0.1), True, None, 'é\n\u2028"', "\ud800", [1, 2]]
     header = [str(place) for place in range(len(cells))]
-    waiting = PendingRows()
-    waiting.add(header, [cells, ["x", *cells[1:]]])
-    again = PendingRows.restored(*waiting.save([1, "none", "x"]), [1, "none", "x"])
-    assert list(again.cells(1).values()) == [*cells[:-1], "[1, 2]"]
-    assert again.cells("none") is None
-    assert again.asked_at("x") == waiting.asked_at(1)
+    pending = {id: Pending(id) for id in (1, "none", "x")}
+    rows = PendingRows([], pending)
+    rows.add(header, [cells, ["x", *cells[1:]]])
+    again = restore_pending(list(pending), [0, 0, 0], save_pending(pending.values(), copies=1))
+    assert list(PendingRows([header], again).cells(1).values()) == [*cells[:-1], "[1, 2]"]
+    assert PendingRows([header], again).cells("none") is None
+    assert again["x"].asked_at == pending[1].asked_at is not None

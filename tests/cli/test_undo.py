@@ -184,9 +184,14 @@ def test_invalid_history_in_a_file_raises(work, tmp_path, history):
 def test_invalid_pending_rows_in_a_file_raise(work, tmp_path, line):
     asked(work, tmp_path)
     header, tensors = container.read(tmp_path / "s.qufur")
-    tensors["workbook.waiting"] = np.frombuffer("\n".join([line] * 40).encode(), dtype=np.uint8)
-    container.write(tmp_path / "s.qufur", (header, tensors), lambda content: content)
-    for command in (["outstanding", "-o", tmp_path / "again.csv"], ["retract", "--expire", "1d"]):
-        code, text = work(*command)
+    lines = np.frombuffer("\n".join([line] * 40).encode(), dtype=np.uint8)
+    messages = {
+        "pending.cells": "pending rows of the state file must be lines of cells",
+        "workbook.waiting": "path of Workbook.load must be a file of `qufur ask`",  # version 1
+    }
+    for name, message in messages.items():
+        changed = header, tensors | {name: lines}
+        container.write(tmp_path / "s.qufur", changed, lambda content: content)
+        code, text = work("outstanding", "-o", tmp_path / "again.csv")
         assert (code, len(text.splitlines())) == (2, 1)
-        assert "pending rows of the state file must be lines of cells" in text
+        assert message in text

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from tests.cli.test_cli import qufur
 
+from qufur.experiments import demo as study
 from qufur.experiments.commands.demo import _compare, _describe_shifts
-from qufur.experiments.demo import study
 from qufur.experiments.fixed_budget import OURS, SAME
 
 

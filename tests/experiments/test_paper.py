@@ -14,9 +14,8 @@ from qufur.experiments import PARTS
 from qufur.experiments.base import run_all
 from qufur.experiments.page import page
 from qufur.experiments.paper import fig1, fig2, fig3, realizability
-from qufur.experiments.paper.equal_labels import SHARES, compare
 from qufur.experiments.paper.learners import classifier, ranged_ridge, unit_ridge
-from qufur.experiments.paper.panels import NO_LABELS, Panel, figure_of, make_rule
+from qufur.experiments.paper.panels import NO_LABELS, SHARES, Panel, compare, figure_of, make_rule
 from qufur.experiments.results import reproduce
 from qufur.streams import HiddenDomains
 from qufur.sweep.equal_labels import at_equal_labels

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qufur import Learner, Paced, QuFUR, Ridge, run, streams
-from qufur.rules.paced import Remainder
-from qufur.rules.pacing import Bucket
+from qufur.rules.paced import Bucket, Remainder
 from qufur.rules.piecewise import SEGMENT
 
 

@@ -130,13 +130,18 @@ def test_damaged_bundles_are_detected_and_rebuilt(service, statement):
 def test_snapshot_of_an_older_version_is_read(service, in_the_book):
     ask(service, *range(20))
     stream = service.stream("s")
+    asked_at = {id: stream.asked_at(id) for id in stream.waiting}
+    for query in stream.workbook.learner.pending.values():
+        query.asked_at = None
     header, tensors = stream.workbook.content()
     values = {} if in_the_book else {"asked": tensors.pop(ASKED).tobytes()}
     workbook = container.pack((header, tensors))
-    body = encode({"book": workbook, "reopened": [], "asked_at": stream.asked_at, **values})
+    body = encode({"book": workbook, "reopened": [], "asked_at": asked_at, **values})
     packed = SnapshotBytes(hashlib.blake2b(body, digest_size=SIZE).digest() + body)
     again = offload_rows(decode_snapshot(1, stream.config, (stream.seq, stream.hash), packed), service.store)
     assert again.digest() == stream.digest()
+    assert {id: again.asked_at(id) for id in again.waiting} == asked_at
+    assert again.oldest == min(asked_at.values())
     save_snapshot(service.store, again, encode_snapshot(again))
     assert len(again.bundles) == 2
     assert from_snapshot(service.store, 1).digest() == stream.digest()

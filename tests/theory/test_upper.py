@@ -12,7 +12,7 @@ from tests.structures import alphas, deltas, noises, structures
 from qufur import FixedBudget, Learner, QuFUR, Ridge, run, theory
 from qufur.streams import HiddenDomains
 from qufur.theory import Bounds, Structure
-from qufur.theory.concentration import adaptive_query_bounds, mean_at_most, total_at_most
+from qufur.theory.concentration import Uncertainties, adaptive_query_bounds, mean_at_most, total_at_most
 
 
 def bounds_by_hand(structure, alpha, noise, C, delta):
@@ -280,11 +280,9 @@ def test_copies_stay_below_their_own_bounds(seed):
         for u in (0, 1):
             within = (active * p * deltas)[domain == u].sum(axis=0)
             assert (within <= mean_at_most(weights[u], 1.0, math.log(8 / delta))).all()
+        uncertainties = Uncertainties(T, weights, 1.0, 1.0, delta)
         for i, alpha in enumerate(rule.alphas):
-            bounds = adaptive_query_bounds(T, weights, float(alpha), 1.0, 1.0, delta)
+            bounds = adaptive_query_bounds(uncertainties, float(alpha))
             assert bought[i] <= bounds.queries
             assert (active * deltas)[:, i].sum() <= bounds.regret
-        assert (
-            min(adaptive_query_bounds(T, weights, a, 1.0, 1.0, delta).queries for a in (0.1, 1.0))
-            < horizon / 2
-        )
+        assert min(adaptive_query_bounds(uncertainties, a).queries for a in (0.1, 1.0)) < horizon / 2

@@ -55,15 +55,13 @@ class Headline(NamedTuple):
         """
         if not covered > 0:  # NaN before the first row
             return cls(None, None, None, 0.0)
-        values = (loss, *interval)
-        error, low, high = (_root(value) if squared else value for value in values)
-        return cls(_finite(error), _finite(low), _finite(high), covered)
+        values = [loss, *interval]
+        if squared:  # rounding may make an end negative
+            values = [math.sqrt(value) if value >= 0 else math.nan for value in values]
+        error, low, high = map(finite_or_none, values)
+        return cls(error, low, high, covered)
 
 
-def _root(value: float) -> float:
-    """Return the square root; NaN for NaN and for an end that rounding made negative."""
-    return math.sqrt(value) if value >= 0 else math.nan
-
-
-def _finite(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
+    """Return a finite value; None for NaN and ±∞."""
     return value if math.isfinite(value) else None

@@ -139,22 +139,13 @@ def input_shifts(blocks: InputBlocks, names: Sequence[str], ignored: Bools | Non
     raw = _features(sums / blocks.block, blocks.squares, blocks.block)
     if ignored is not None:
         raw[:, :, ignored] = 0.0
-    candidates = _select(_scaled(raw.reshape(len(raw), -1), blocks.block))
     means = sums / blocks.block
     means[:, 0] += blocks.anchor
-    return sorted(
-        (
-            InputShift(
-                blocks.first + position * blocks.block,
-                blocks.block,
-                size,
-                score,
-                _changes(raw, means, position, side, names),
-            )
-            for score, position, side, size in candidates
-        ),
-        key=lambda shift: shift.row,
-    )
+    shifts = []
+    for score, position, side, size in _select(_scaled(raw.reshape(len(raw), -1), blocks.block)):
+        row, changes = blocks.first + position * blocks.block, _changes(raw, means, position, side, names)
+        shifts.append(InputShift(row, blocks.block, size, score, changes))
+    return sorted(shifts, key=lambda shift: shift.row)
 
 
 def largest_shifts(shifts: Sequence[InputShift], count: int) -> list[InputShift]:

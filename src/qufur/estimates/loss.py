@@ -223,25 +223,24 @@ class LossEstimate:
 
     def saw(self, p: Floats, loss: Floats, largest: Floats) -> None:
         """Add answered queries with their losses and bounds, without validation."""
+        self._sums = self._with_answers(p, loss, largest)
+
+    def _with_answers(self, p: Floats, loss: Floats, largest: Floats) -> Floats:
+        """Return the sums with answered queries added."""
         uncertain = p < 1
         plain = [len(p), len(p), (loss / p).sum(), loss.sum(), 0.0, loss[~uncertain].sum()]
         low = gains(p[uncertain], loss[uncertain], self._low_rates).sum(axis=0)
         high = costs(p[uncertain], loss[uncertain], largest[uncertain], self._high_rates).sum(axis=0)
-        self._sums = self._sums + np.concatenate([plain, low, high])
+        return np.asarray(self._sums + np.concatenate([plain, low, high]))
 
     def replace(self, p: Floats, old: Floats, new: Floats, largest: Floats) -> None:
         """Replace the losses of added queries."""
-        start = self._sums
-        self.saw(p, new, largest)
-        with_new, self._sums = self._sums, start
-        self.saw(p, old, largest)
-        self._sums = start + (with_new - self._sums)
+        change = self._with_answers(p, new, largest) - self._with_answers(p, old, largest)
+        self._sums = self._sums + change
 
     def forget(self, p: Floats, loss: Floats, largest: Floats) -> None:
         """Mark the losses of added queries as unknown, for example because their labels were wrong."""
-        start = self._sums
-        self.saw(p, loss, largest)
-        self._sums = start - (self._sums - start)
+        self._sums = self._sums - (self._with_answers(p, loss, largest) - self._sums)
         self.forgo(p, largest)
 
     def recall(self, p: Floats, loss: Floats, largest: Floats) -> None:

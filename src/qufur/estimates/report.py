@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur._internal.counts import counted
-from qufur.arrays import Bools, Floats, Ints
+from qufur.arrays import Floats
 from qufur.errors import invalid
 from qufur.estimates.headline import CONFIDENCE, Headline
 from qufur.models.base import Model
@@ -21,7 +21,8 @@ from qufur.models.diagnostics.fit import Fit
 from qufur.models.ensemble.report import ERRORS
 from qufur.models.lookahead import NO_ARRIVALS
 from qufur.pending import Pending
-from qufur.rules.thresholds import ALWAYS, NEVER
+from qufur.rules import Uniform
+from qufur.rules.spending import BlockOffer
 
 if TYPE_CHECKING:
     from qufur.learner import Learner
@@ -48,32 +49,19 @@ def summed_uncertainty(model: Model, X: Floats, labels: int, seed: int) -> float
     >>> [summed_uncertainty(Ridge(1), np.ones((4, 1)), labels, seed=0) for labels in (0, 4)]
     [4.0, 2.083333333333333]
     """
-    chosen = np.zeros(len(X), dtype=bool)
-    chosen[np.random.default_rng(seed).choice(len(X), labels, replace=False)] = True
-    state, total, start = model.start(), 0.0, 0
+    draws = np.ones((1, len(X)))
+    draws[:, np.random.default_rng(seed).choice(len(X), labels, replace=False)] = 0.0
+    state, spending = model.start(), Uniform(0.5).start()  # which buys the rows with draws of 0 alone
+    total, start = 0.0, 0
     while start < len(X):
         look = state.look_ahead(X[start : start + BLOCK])
-        look.decide(_FixedTerms(chosen[start : start + len(look)]))
+        look.decide(BlockOffer(spending, draws[:, start : start + len(look)], None))
         total += float(look.uncertainty.sum())
         queries = [Pending(start + row) for row in look.queried.tolist()]
         state.pending.update((query.id, query) for query in queries)
         look.finish(queries, NO_ARRIVALS)
         start += len(look)
     return total
-
-
-class _FixedTerms:
-    """Query terms that buy exactly the chosen rows."""
-
-    def __init__(self, chosen: Bools) -> None:
-        self.lowest_threshold = np.where(chosen, ALWAYS, NEVER)
-        self.thresholds, self.labels_left = self.lowest_threshold[None], np.array([np.inf])
-
-    def buy(self, row: int, uncertainty: float) -> bool:
-        return False
-
-    def record_purchases(self, rows: int | slice | Ints, paying: Bools) -> bool:
-        return False
 
 
 @dataclass(frozen=True)

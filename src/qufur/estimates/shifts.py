@@ -36,6 +36,7 @@ to 13 false alarms per 1000 examples. Alternatives tried on the design streams, 
 from __future__ import annotations
 
 import math
+from array import array
 from typing import Any
 
 import numpy as np
@@ -78,8 +79,7 @@ class ShiftSignal:
     """
 
     def __init__(self) -> None:
-        self._buffer = np.empty(_BUFFER_SIZE)
-        self._count = 0
+        self._buffer = array("d")
         self._times: list[int] = []
         self._examples = self._begun = 0
         self._level = self._variance = self._rise = self._evidence = 0.0
@@ -88,7 +88,7 @@ class ShiftSignal:
     @property
     def examples(self) -> int:
         """Number of uncertainties so far."""
-        return self._examples + self._count
+        return self._examples + len(self._buffer)
 
     @property
     def ratio(self) -> float:
@@ -105,24 +105,17 @@ class ShiftSignal:
     def update(self, uncertainty: ArrayLike) -> None:
         """Add the Δ ≥ 0 of the next examples, a vector or one number, in stream order."""
         if isinstance(uncertainty, float) and 0 <= uncertainty < math.inf:
-            if self._count == _BUFFER_SIZE:
-                self._fold_whole_blocks()
-            self._buffer[self._count] = uncertainty
-            self._count += 1
-            return
-        values, start = _checked(uncertainty), 0
-        while start < len(values):
-            if self._count == _BUFFER_SIZE:
-                self._fold_whole_blocks()
-            part = values[start : start + _BUFFER_SIZE - self._count]
-            self._buffer[self._count : self._count + len(part)] = part
-            self._count, start = self._count + len(part), start + len(part)
+            self._buffer.append(uncertainty)
+        else:
+            self._buffer.frombytes(_checked(uncertainty).tobytes())
+        if len(self._buffer) >= _BUFFER_SIZE:
+            self._fold_whole_blocks()
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON values; `from_state` restores it bit for bit."""
         self._fold_whole_blocks()
         numbers = {name: getattr(self, f"_{name}") for name in _NUMBERS}
-        return numbers | {"pending": self._buffer[: self._count].tolist(), "times": list(self._times)}
+        return numbers | {"pending": self._buffer.tolist(), "times": list(self._times)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ShiftSignal:
@@ -132,21 +125,19 @@ class ShiftSignal:
             raise invalid("state", "ShiftSignal", f"of keys {sorted(expected)}", sorted(state))
         signal = cls()
         signal._times = list(state["times"])
-        signal._count = len(state["pending"])
-        if signal._count >= BLOCK:
-            raise invalid("pending", "ShiftSignal", f"fewer than {BLOCK} numbers", signal._count)
-        signal._buffer[: signal._count] = state["pending"]
+        signal._buffer = array("d", state["pending"])
+        if len(signal._buffer) >= BLOCK:
+            raise invalid("pending", "ShiftSignal", f"fewer than {BLOCK} numbers", len(signal._buffer))
         for name in _NUMBERS:
             setattr(signal, f"_{name}", state[name])
         return signal
 
     def _fold_whole_blocks(self) -> None:
-        whole = self._count // BLOCK * BLOCK
+        whole = len(self._buffer) // BLOCK * BLOCK
         if whole:
-            means, variances = _summaries(self._buffer[:whole].reshape(-1, BLOCK))
+            means, variances = _summaries(np.array(self._buffer[:whole]).reshape(-1, BLOCK))
             self._fold(means.tolist(), variances.tolist())
-            self._buffer[: self._count - whole] = self._buffer[whole : self._count]
-            self._count -= whole
+            del self._buffer[:whole]
 
     def _fold(self, means: list[float], variances: list[float]) -> None:
         # One loop over local variables: calls and attribute access would dominate its time.
@@ -196,14 +187,14 @@ def _summaries(blocks: Floats) -> tuple[Floats, Floats]:
 
 def _checked(uncertainty: ArrayLike) -> Floats:
     try:
-        array = np.atleast_1d(np.asarray(uncertainty, dtype=np.float64))
+        values = np.atleast_1d(np.asarray(uncertainty, dtype=np.float64))
     except (TypeError, ValueError):
         received = f"{type(uncertainty).__name__} values"
         raise invalid("uncertainty", "ShiftSignal", "a vector or one number", received) from None
-    if array.ndim != 1:
-        raise invalid("uncertainty", "ShiftSignal", "a vector or one number", f"shape {array.shape}")
-    invalid_rows = ~((array >= 0) & (array < math.inf))
+    if values.ndim != 1:
+        raise invalid("uncertainty", "ShiftSignal", "a vector or one number", f"shape {values.shape}")
+    invalid_rows = ~((values >= 0) & (values < math.inf))
     if invalid_rows.any():
         row = int(invalid_rows.argmax())
-        raise invalid("uncertainty", "ShiftSignal", "finite and at least 0", f"{array[row]} at row {row}")
-    return array
+        raise invalid("uncertainty", "ShiftSignal", "finite and at least 0", f"{values[row]} at row {row}")
+    return values

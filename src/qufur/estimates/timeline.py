@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qufur.arrays import Bools
-from qufur.estimates.headline import Headline
+from qufur.estimates.headline import Headline, finite_or_none
 from qufur.models.capabilities import ensemble_report
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def point(learner: Learner) -> Point:
     return Point(
         *numbers,
         at_random=error_at_random(headline, report),
-        constant=None if constant is None else _finite(report.in_units(report.losses[constant])),
+        constant=None if constant is None else finite_or_none(report.in_units(report.losses[constant])),
         weights={name: round(weight, 4) for weight, name in by_weight[:MAX_EXPERTS]},
     )
 
@@ -145,7 +144,3 @@ def error_at_random(headline: Headline, report: EnsembleReport) -> float | None:
     if headline.error is None or comparison is None or not comparison.is_clear:
         return None
     return headline.error * report.in_units(comparison.ratio)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

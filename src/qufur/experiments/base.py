@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from qufur.arrays import Floats
 from qufur.errors import missing_extra
 from qufur.sweep.parallel import PROCESSES
-from qufur.sweep.tasks import Row, Task, key_of, perform
+from qufur.sweep.tasks import Task, key_of, perform
 
 if TYPE_CHECKING:
+    import matplotlib.figure
     import polars as pl
-    from matplotlib.figure import Figure
 
 Cell = dict[str, Any]
+"""Settings of a run."""
+Row = dict[str, Any]
+"""Measurements of a run."""
+Table: TypeAlias = "pl.DataFrame"
+Figure: TypeAlias = "matplotlib.figure.Figure"
 QUICK_SEEDS = 2
+
+
+def cells_of(**values: Iterable[Any]) -> list[Cell]:
+    """Return a cell for every combination of values; the last name varies fastest.
+
+    >>> cells_of(seed=range(2), rule=["QuFUR"])
+    [{'seed': 0, 'rule': 'QuFUR'}, {'seed': 1, 'rule': 'QuFUR'}]
+    """
+    return [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,14 @@ class Statement:
     def verdict(self) -> str:
         """`holds` in words."""
         return {True: "holds", False: "does NOT hold", None: "undecided"}[self.holds]
+
+
+def judge_shares(source: str, claim: str, shares: Floats, *, limit: float = 1.0) -> Statement:
+    """Return the statement that queries (first row) and regret, as shares of bounds, are at most `limit`."""
+    queries, regret = shares.reshape(2, -1).max(axis=1)
+    unit = "of them" if limit == 1 else "times"
+    measured = f"at most {queries:.2f} and {regret:.2f} {unit}"
+    return Statement(source, claim, measured, bool(max(queries, regret) <= limit))
 
 
 @dataclass(frozen=True)
@@ -87,12 +111,12 @@ class Experiment:
     title: str
     cells: Callable[[int], list[Cell]]
     play: Callable[[Cell], Row]
-    draw: Callable[[pl.DataFrame], Figure]
-    judge: Callable[[pl.DataFrame], list[Statement]]
+    draw: Callable[[Table], Figure]
+    judge: Callable[[Table], list[Statement]]
     seeds: int = 20
     in_brief: Callable[[Cell], bool] = lambda cell: True
     missing: Callable[[], dict[str, str]] = dict
-    listings: Callable[[pl.DataFrame], list[Listing]] = lambda table: []
+    listings: Callable[[Table], list[Listing]] = lambda table: []
     seconds: Callable[[Cell], float] = lambda cell: 0.0
 
     def tasks(self, seeds: int | None = None, *, quick: bool = False) -> list[Task]:
@@ -123,7 +147,7 @@ def run_all(
     jobs: int = 1,
     out: str | os.PathLike[str] | None = None,
     backend: str = PROCESSES,
-) -> dict[str, pl.DataFrame]:
+) -> dict[str, Table]:
     """Run the cells of all experiments under one progress bar, and return a table for each name.
 
     A measurement that is a list becomes one row per element. Rows finished earlier are read from `out`, if

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from qufur._internal.progress import track
-from qufur.experiments.base import Experiment, Listing, Statement, run_all
+from qufur.experiments.base import Experiment, Listing, Statement, Table, run_all
 from qufur.figures import style
 from qufur.sweep.parallel import PROCESSES, joblib_with, parallel_map
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class Result:
     """
 
     experiment: Experiment
-    table: pl.DataFrame
+    table: Table
     statements: Sequence[Statement]
     listings: Sequence[Listing]
     files: Sequence[Path]
@@ -67,12 +63,11 @@ def reproduce(
     out.mkdir(parents=True, exist_ok=True)
     rows = out / "runs.jsonl"
     tables = run_all(experiments, seeds=seeds, quick=quick, jobs=jobs, out=rows, backend=backend)
-    parts = [(i, experiment, tables[experiment.name], out) for i, experiment in enumerate(experiments)]
+    parts = [(experiment, tables[experiment.name], out) for experiment in experiments]
     # Always draw on this machine: the files belong here.
-    finished = dict(
-        track(parallel_map(_finish, parts, jobs if backend == PROCESSES else 1), len(parts), "Drawing")
-    )
-    return [finished[i] for i in range(len(parts))]
+    finished = parallel_map(_finish, parts, jobs if backend == PROCESSES else 1)
+    by_name = {result.experiment.name: result for result in track(finished, len(parts), "Drawing")}
+    return [by_name[experiment.name] for experiment in experiments]
 
 
 def skipped(results: Sequence[Result]) -> dict[str, list[str]]:
@@ -86,12 +81,8 @@ def skipped(results: Sequence[Result]) -> dict[str, list[str]]:
     return by_reason
 
 
-def _finish(part: tuple[int, Experiment, pl.DataFrame, Path]) -> tuple[int, Result]:
-    index, experiment, table, out = part
-    return index, _result(experiment, table, out)
-
-
-def _result(experiment: Experiment, table: pl.DataFrame, out: Path) -> Result:
+def _finish(part: tuple[Experiment, Table, Path]) -> Result:
+    experiment, table, out = part
     files: list[Path] = []
     missing = experiment.missing()
     if table.is_empty() and missing:

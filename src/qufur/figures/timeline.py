@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from qufur._internal.counts import counted
@@ -88,15 +89,8 @@ def _draw_error(panel: Any, points: Sequence[Point], name: str) -> None:
             panel.plot(*zip(*known, strict=True), color=color, ls="--", marker=".", ms=4, label=label)
     bounded = [point for point in evaluated if point.low is not None and point.high is not None]
     if bounded:
-        ends = [[getattr(point, end) for point in bounded] for end in ("low", "high")]
-        panel.fill_between(
-            [point.rows for point in bounded],
-            *ends,
-            color=LEARNER_COLOR,
-            alpha=0.15,
-            lw=0,
-            label="95 % interval",
-        )
+        ends = [[getattr(point, end) for point in bounded] for end in ("rows", "low", "high")]
+        panel.fill_between(*ends, color=LEARNER_COLOR, alpha=0.15, lw=0, label="95 % interval")
     panel.set(ylabel=name)
     # The interval is wide while labels are few; limit the axis so that the error stays readable.
     drawn = max((line.get_ydata().max() for line in panel.lines), default=1.0)
@@ -110,9 +104,8 @@ def _draw_spend(panel: Any, timeline: Timeline, budget: int | None) -> None:
     panel.fill_between(rows, labels, color=LEARNER_COLOR, alpha=0.12, lw=0)
     if budget is not None:
         panel.axhline(budget, color="#888888", ls="--", lw=1)
-        panel.annotate(
-            f"budget {budget}", (0, budget), (4, -4), textcoords="offset points", va="top", color="#555555"
-        )
+        offset = {"xytext": (4, -4), "textcoords": "offset points"}
+        panel.annotate(f"budget {budget}", (0, budget), va="top", color="#555555", **offset)
     panel.set(ylabel="labels")
     panel.set_ylim(bottom=0)
 
@@ -122,6 +115,8 @@ def _draw_weights(panel: Any, points: Sequence[Point]) -> None:
     if not weighted:
         _draw_message(panel, "one model alone, or no labels yet")
         return
+    if len(weighted) == 1:  # a single point is drawn as a band from the first row
+        weighted = [replace(weighted[0], rows=0), *weighted]
     total: dict[str, float] = {}
     for point in weighted:
         for name, weight in point.weights.items():
@@ -130,10 +125,6 @@ def _draw_weights(panel: Any, points: Sequence[Point]) -> None:
     parts = [[point.weights.get(name, 0.0) for point in weighted] for name in names]
     others = [max(0.0, 1 - sum(column)) for column in zip(*parts, strict=True)]
     rows = [point.rows for point in weighted]
-    if len(rows) == 1:  # a single point is drawn as a band from the first row
-        rows = [0, *rows]
-        parts = [[*part, *part] for part in parts]
-        others = [*others, *others]
     colors = [LEARNER_COLOR, RANDOM_COLOR, LOOKS["Greedy"]["color"], *SPARE_COLORS][: len(names)]
     panel.stackplot(
         rows, *parts, others, labels=[*names, "others"], colors=[*colors, OTHERS_COLOR], alpha=0.85, lw=0
@@ -146,20 +137,14 @@ def _draw_shifts(panel: Any, shifts: Sequence[InputShift]) -> None:
     if not shifts:
         _draw_message(panel, "none")
         return
-    sizes = [shift.size for shift in shifts]
-    panel.vlines([shift.row for shift in shifts], 0, sizes, color=LEARNER_COLOR, lw=2)
-    panel.plot([shift.row for shift in shifts], sizes, ls="none", marker="o", color=LEARNER_COLOR)
+    rows, sizes = [shift.row for shift in shifts], [shift.size for shift in shifts]
+    panel.vlines(rows, 0, sizes, color=LEARNER_COLOR, lw=2)
+    panel.plot(rows, sizes, ls="none", marker="o", color=LEARNER_COLOR)
     largest = sorted(shifts, key=lambda shift: -shift.size)[:ANNOTATED_SHIFTS]
     named = [shift for shift in shifts if shift in largest]
     for number, shift in enumerate(named, 1):
-        panel.annotate(
-            str(number),
-            (shift.row, shift.size),
-            (0, 5),
-            textcoords="offset points",
-            ha="center",
-            weight="bold",
-        )
+        offset = {"xytext": (0, 5), "textcoords": "offset points"}
+        panel.annotate(str(number), (shift.row, shift.size), ha="center", weight="bold", **offset)
     lines = [
         f"{number}  after {counted(shift.row, 'row')}: {', '.join(change.column for change in shift.changes)}"
         for number, shift in enumerate(named, 1)

@@ -20,7 +20,7 @@ well, has a lower error.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,16 +104,14 @@ class Pilot:
     def _point(self, model: Model, order: Ints, parts: int, rng: np.random.Generator) -> tuple[float, ...]:
         """Return labels, mean loss and its relative error with the pilot split into `parts` streams."""
         assignment = rng.permutation(np.arange(len(order)) % parts)
-        streams = [order[assignment == part] for part in range(parts)]
-        losses = np.concatenate([*self._losses(model, streams)])
+        losses = np.concatenate([self._losses(model, order[assignment == part]) for part in range(parts)])
         mean = max(float(losses.mean()), np.finfo(float).tiny)
         return len(order) / parts, mean, float(losses.std(ddof=1)) / math.sqrt(len(losses)) / mean
 
-    def _losses(self, model: Model, streams: Sequence[Ints]) -> Iterator[Floats]:
-        """Yield the losses of each stream without its first row, which is predicted without any label."""
-        for rows in streams:
-            learner = Learner(model, Greedy(len(rows)))
-            yield run(learner, Arrays(self.X[rows], self.y[rows])).loss[1:]
+    def _losses(self, model: Model, rows: Ints) -> Floats:
+        """Return the losses of a stream of rows without the first, which is predicted without any label."""
+        stream = Arrays(self.X[rows], self.y[rows])
+        return run(Learner(model, Greedy(len(rows))), stream).loss[1:]
 
 
 def _extrapolate(points: Floats, budget: int) -> Expected:

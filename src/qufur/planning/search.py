@@ -204,7 +204,10 @@ def plan(
         horizon=stream.horizon,
         alpha=alpha,
         spend=Spread.of(runs.queries),
-        parts=_parts(runs, edges),
+        parts=tuple(
+            Part(*ends, Spread.of(counts))
+            for ends, counts in zip(pairwise(edges.tolist()), runs.parts.T, strict=True)
+        ),
         forecast=() if alpha is None else tuple(_forecast(trial, alpha, labels, stream.horizon)),
         noise=noise_used,
         norm=norm_used,
@@ -241,11 +244,6 @@ def _try(model: Model, streams: Sequence[Stream], rule: Rule, edges: Ints, seeds
     queries, probabilities, regret, *parts = np.array(rows).T
     # Both means estimate E[Q]. Draws that query more now leave less to query later: errors partly cancel.
     return _Trial(queries, float(queries.mean() + probabilities.mean()) / 2, regret, np.array(parts).T)
-
-
-def _parts(trial: _Trial, edges: Ints) -> tuple[Part, ...]:
-    pairs = pairwise(edges.tolist())
-    return tuple(Part(*ends, Spread.of(labels)) for ends, labels in zip(pairs, trial.parts.T, strict=True))
 
 
 def _forecast(

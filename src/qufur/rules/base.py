@@ -11,13 +11,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, as_count, as_number, is_integer
+from qufur.arrays import Floats, Ints, as_count, as_number, is_integer, set_fields
 from qufur.errors import invalid
 from qufur.rules.spending import Spending
 from qufur.rules.thresholds import bisect_threshold
 
 Domains = tuple[Sequence[int], Sequence[int]]
 """T_u and d_u of every domain."""
+MAX_BURST = 2**53
+"""Largest burst of a rate; above it, adding one label has no effect in float64."""
 
 
 class Rule(ABC):
@@ -125,14 +127,28 @@ def as_budget(budget: Any, owner: str) -> int | None:
     return as_count(budget, "budget", owner, remedy=remedy)
 
 
+@dataclasses.dataclass(frozen=True)
 class BudgetOrRate(Rule):
-    """Base class of rules that spend a budget over a horizon or, without a horizon, keep a rate.
+    """Base class of rules that spend a budget over a horizon or, without a horizon, keep a rate in (0, 1].
 
     Their probabilities depend on the examples seen so far, so their own subclass of `Spending` computes them.
     """
 
+    single = True
     budget: Any
-    horizon: int | None
+    horizon: int | None = None
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        if self.horizon is not None:
+            horizon = as_count(self.horizon, "horizon", owner)
+            remedy = "It counts labels; a rate takes no horizon."
+            set_fields(self, horizon=horizon, budget=as_count(self.budget, "budget", owner, remedy=remedy))
+            return
+        if is_integer(self.budget):
+            remedy = "Pass the length of the stream, or a rate such as 0.05; 1.0 labels every example."
+            raise invalid("horizon", owner, "given with a budget", "None", remedy)
+        set_fields(self, budget=as_number(self.budget, "rate", owner, low=0, high=1))
 
     @property
     def share(self) -> float:
@@ -149,17 +165,9 @@ class BudgetOrRate(Rule):
         more = super().with_more(labels, None)
         return dataclasses.replace(more, horizon=horizon)  # type: ignore[type-var]
 
-
-def as_budget_or_rate(budget: Any, horizon: Any, owner: str) -> tuple[int | float, int | None]:
-    """Return budget and horizon: an integer with a horizon, or a rate in (0, 1] without one."""
-    if horizon is not None:
-        horizon = as_count(horizon, "horizon", owner)
-        remedy = "It counts labels; a rate takes no horizon."
-        return as_count(budget, "budget", owner, remedy=remedy), horizon
-    if is_integer(budget):
-        remedy = "Pass the length of the stream, or a rate such as 0.05; 1.0 labels every example."
-        raise invalid("horizon", owner, "given with a budget", "None", remedy)
-    return as_number(budget, "rate", owner, low=0, high=1), None
+    @classmethod
+    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Rule:
+        return cls(budget, horizon)
 
 
 def as_floor(floor: Any, owner: str, share: float) -> float:

@@ -19,8 +19,7 @@ from qufur._internal.counts import counted
 from qufur.arrays import as_count, as_number, is_integer
 from qufur.errors import invalid
 from qufur.rules.base import Rule
-from qufur.rules.paced import Paced
-from qufur.rules.pacing import default_burst
+from qufur.rules.paced import Paced, default_burst
 from qufur.rules.qufur import QuFUR
 from qufur.rules.steady import Steady
 from qufur.rules.uniform import Uniform

@@ -39,6 +39,8 @@ class PeriodSpending(WarmupSpending):
         Whether a period continued after all of its announced examples.
     """
 
+    saved_fields = WarmupSpending.saved_fields + SAVED_FIELDS
+
     def __init__(self, rule: PerPeriod) -> None:
         self.period, self.begun = UNKNOWN, 0
         self.bought, self.allowed, self.per_period = 0, rule.budget, rule.budget
@@ -51,10 +53,6 @@ class PeriodSpending(WarmupSpending):
     def left(self) -> int:
         """Number of labels left in the current period."""
         return self.allowed - self.bought
-
-    @property
-    def labels_left(self) -> Floats:
-        return np.array([self.left], dtype=np.float64)
 
     def expect(self, coming: Mapping[int, int]) -> None:
         """Announce the upcoming examples by period, for example those of a file.
@@ -90,12 +88,6 @@ class PeriodSpending(WarmupSpending):
             count = int(later.argmax()) if later.any() else len(later)
         return super().until_change(count, domain)
 
-    def decide_one(
-        self, uncertainty: float, rng: np.random.Generator, domain: Ints | None
-    ) -> tuple[bool, float, Charge, bool]:
-        self.enter(domain)
-        return super().decide_one(uncertainty, rng, domain)
-
     def record(self, charged: Floats | int, spent: int, uncertainty: Sequence[float]) -> None:
         self.bought += spent
         super().record(charged, spent, uncertainty)
@@ -111,14 +103,11 @@ class PeriodSpending(WarmupSpending):
         self.cut(self.horizon if rows is None else self.position + rows)
 
     def save(self) -> dict[str, Any]:
-        fields = {name: getattr(self, name) for name in SAVED_FIELDS}
-        return super().save() | fields | {"coming": [list(pair) for pair in self.coming.items()]}
+        return super().save() | {"coming": [list(pair) for pair in self.coming.items()]}
 
     def restore(self, values: dict[str, Any]) -> None:
-        self.coming = dict(values["coming"])
-        for name in SAVED_FIELDS:
-            setattr(self, name, values[name])
         super().restore(values)
+        self.coming = dict(values["coming"])
 
     def _begin_period(self) -> None:
         self.ended += 1

@@ -7,6 +7,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from qufur.arrays import Floats, Ints
 from qufur.rules.base import Rule
 from qufur.rules.spending import Spending
@@ -30,14 +32,14 @@ class PiecewiseSpending(Spending):
         Number of examples up to the last position.
     """
 
+    saved_fields = (*Spending.saved_fields, "seen")
     horizon: int | None
-    seen: int
 
     def __init__(self, rule: Rule, horizon: int | None = None) -> None:
         super().__init__(rule)
-        self.horizon = horizon
+        self.seen = 0
         self._segment: list[float] = []
-        self._begin_segment(0)
+        self.cut(horizon)
 
     @abstractmethod
     def update_rate(self) -> None:
@@ -65,6 +67,10 @@ class PiecewiseSpending(Spending):
         return self._length - len(self._segment)
 
     @property
+    def labels_left(self) -> Floats:
+        return np.array([self.left], dtype=np.float64)
+
+    @property
     def position(self) -> int:
         return self.seen + len(self._segment)
 
@@ -76,9 +82,7 @@ class PiecewiseSpending(Spending):
         super().record(charged, spent, uncertainty)
         self._segment += uncertainty
         if len(self._segment) == self._length:
-            self.update(self._segment)
-            self._segment = []
-            self._begin_segment(self.seen + self._length)
+            self.cut(self.horizon)
 
     def add(self, labels: int, rows: int | None = None) -> None:
         """Add labels, and begin a new segment that uses them."""
@@ -95,19 +99,14 @@ class PiecewiseSpending(Spending):
         position = self.position
         if self._segment:
             self.update(self._segment)
-            self._segment = []
-        self.horizon = horizon
-        self._begin_segment(position)
+        self.seen, self.horizon, self._segment = position, horizon, []
+        self._length = self.length()
+        self.update_rate()
 
     def save(self) -> dict[str, Any]:
-        return super().save() | {"seen": self.seen, "stretch": self._segment}
+        return super().save() | {"stretch": self._segment}
 
     def restore(self, values: dict[str, Any]) -> None:
         super().restore(values)
-        self.seen, self._segment = values["seen"], values["stretch"]
+        self._segment = values["stretch"]
         self._length = self.length()
-
-    def _begin_segment(self, seen: int) -> None:
-        self.seen = seen
-        self._length = self.length()
-        self.update_rate()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -33,10 +33,11 @@ class Spending:
     not depend on how the stream is divided into blocks.
     """
 
+    saved_fields: ClassVar[tuple[str, ...]] = ("spent",)
+    """Names of the attributes that `save` stores unchanged."""
+
     def __init__(self, rule: Rule) -> None:
-        self.rule = rule
-        self.limit = rule.limit
-        self.caps = rule.caps()
+        self.set_rule(rule)
         self.charged = np.zeros(len(self.caps))
         self.spent = 0
 
@@ -107,6 +108,7 @@ class Spending:
         tuple
             Whether the example is queried, its probability, its charge, and whether it is `at_random`.
         """
+        self.enter(domain)
         position = self.position
         if not self.rule.single:
             offer, row = self.offer(1, rng, domain), np.array([uncertainty])
@@ -197,11 +199,13 @@ class Spending:
 
     def save(self) -> dict[str, Any]:
         """Return the state as JSON values."""
-        return {"charged": self.charged.tolist(), "spent": self.spent}
+        return {"charged": self.charged.tolist()} | {name: getattr(self, name) for name in self.saved_fields}
 
     def restore(self, values: dict[str, Any]) -> None:
         """Restore the state from the result of `save`."""
-        self.charged, self.spent = np.array(values["charged"]), values["spent"]
+        self.charged = np.array(values["charged"])
+        for name in self.saved_fields:
+            setattr(self, name, values[name])
 
 
 class BlockOffer:
@@ -290,9 +294,7 @@ class BlockOffer:
         exhausted = left <= 0
         self._safe_purchases = float(left.min(where=~exhausted, initial=np.inf))
         self.thresholds[exhausted] = NEVER
-        self._lowest_threshold = (
-            self.thresholds[0] if len(self.thresholds) == 1 else np.asarray(self.thresholds.min(axis=0))
-        )
+        self._lowest_threshold = np.asarray(self.thresholds.min(axis=0))
 
     def close(self, uncertainty: Floats) -> Floats:
         """Record the examples with the rule; return the query probability of each example."""

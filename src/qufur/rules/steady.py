@@ -6,14 +6,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from qufur.arrays import Floats, Ints, as_number, lesser, set_fields
 from qufur.errors import invalid
-from qufur.rules.base import BudgetOrRate, Domains, Rule, as_budget_or_rate
-from qufur.rules.pacing import MAX_TOKENS
+from qufur.rules.base import MAX_BURST, BudgetOrRate, Rule
 from qufur.rules.piecewise import PiecewiseSpending
 from qufur.rules.spending import Spending
 from qufur.rules.thresholds import linear_threshold
@@ -41,6 +39,7 @@ class SteadySpending(PiecewiseSpending):
         Intercept and slope of the probability as a linear function of Δ, until the next position.
     """
 
+    saved_fields = (*PiecewiseSpending.saved_fields, "mean", "base", "slope")
     base: float
     slope: float
 
@@ -77,13 +76,6 @@ class SteadySpending(PiecewiseSpending):
     def thresholds(self, coins: Floats, domain: Ints | None) -> Floats:
         return linear_threshold(coins, self.base, self.slope)
 
-    def save(self) -> dict[str, Any]:
-        return super().save() | {"mean": self.mean, "base": self.base, "slope": self.slope}
-
-    def restore(self, values: dict[str, Any]) -> None:
-        super().restore(values)
-        self.mean, self.base, self.slope = (values[name] for name in ("mean", "base", "slope"))
-
 
 class WarmupSpending(SteadySpending):
     """Spending of a budget over a known horizon: at a constant rate, after a faster warm-up."""
@@ -109,10 +101,6 @@ class RateSpending(SteadySpending):
     def left(self) -> int:
         """Number of labels that the rate allows at the last position, less those bought."""
         return math.floor(self._allowed) - self.spent
-
-    @property
-    def labels_left(self) -> Floats:
-        return np.array([self.left], dtype=np.float64)
 
     def length(self) -> int:
         """Limit the expected labels of a segment to burst/4: its own share is added only at its end."""
@@ -169,27 +157,19 @@ class Steady(BudgetOrRate):
     100
     """
 
-    single = True
-    budget: Any
-    horizon: int | None = None
     burst: float = field(default=BURST, kw_only=True)
 
     def __post_init__(self) -> None:
-        budget, horizon = as_budget_or_rate(self.budget, self.horizon, "Steady")
-        set_fields(self, budget=budget, horizon=horizon)
-        burst = as_number(self.burst, "burst", "Steady", low=0, high=MAX_TOKENS)
+        super().__post_init__()
+        burst = as_number(self.burst, "burst", "Steady", low=0, high=MAX_BURST)
         if burst < 1:
             raise invalid("burst", "Steady", "at least 1", repr(self.burst))
-        if horizon is not None and burst != BURST:
+        if self.horizon is not None and burst != BURST:
             raise invalid("burst", "Steady", "given with a rate only", repr(self.burst))
         set_fields(self, burst=burst)
 
     def start(self) -> Spending:
         return RateSpending(self) if self.horizon is None else WarmupSpending(self, self.horizon)
-
-    @classmethod
-    def for_budget(cls, budget: int, horizon: int, domains: Domains | None) -> Steady:
-        return cls(budget, horizon)
 
     @classmethod
     def examples(cls, horizon: int) -> Sequence[Steady]:

@@ -46,11 +46,8 @@ def bisect_threshold(probability: Callable[[Floats], Floats], draws: Floats) -> 
     for _ in range(64):
         middle = lows + ((highs - lows + 1) >> 1)
         candidates = np.maximum(middle, 0).view(np.float64)
-        if len(candidates) == 1:
-            p = probability(candidates[0])
-        else:
-            p = np.stack([np.atleast_2d(probability(row))[copy] for copy, row in enumerate(candidates)])
-        queried = draws < p
+        p = [np.atleast_2d(probability(row))[copy] for copy, row in enumerate(candidates)]
+        queried = draws < np.stack(p)
         np.copyto(highs, middle - 1, where=queried)
         np.copyto(lows, middle, where=~queried)
     return np.where(lows < 0, ALWAYS, np.maximum(lows, 0).view(np.float64))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qufur.arrays import Floats
+from qufur.sweep.statistics import Interval, jackknife, ratio
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +26,15 @@ def at_equal_labels(table: pl.DataFrame, measure: str, shares: Sequence[float]) 
         seeds = [_at(part, measure, shares) for _, part in rows.group_by(["seed"], maintain_order=True)]
         curves[str(rule)] = np.array(seeds)
     return curves
+
+
+def ratios_at_equal_labels(
+    table: pl.DataFrame, measure: str, rule: str, rival: str, shares: Sequence[float]
+) -> dict[float, Interval]:
+    """Return a rule's measure over a rival's, paired over seeds, at each share that both always reach."""
+    curves = at_equal_labels(table.filter(table["rule"].is_in([rule, rival])), measure, shares)
+    pairs = zip(shares, np.transpose([curves[rule], curves[rival]], (2, 1, 0)), strict=True)
+    return {share: jackknife(ratio, samples) for share, samples in pairs if np.isfinite(samples).all()}
 
 
 def _at(rows: pl.DataFrame, measure: str, shares: Sequence[float]) -> Floats:

@@ -10,7 +10,6 @@ which still runs, would get the key of the new code. It also lacks values of enc
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, reduce
 from hashlib import sha256
 from importlib import metadata
+from inspect import getattr_static
 from pathlib import Path
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType, UnionType
 from typing import Any
@@ -85,8 +85,6 @@ CODE_ATTRIBUTES = (
 )
 """Attributes of a code object that decide what it does; the others are names and line numbers."""
 METADATA_ATTRIBUTES = {
-    "__dict__",
-    "__weakref__",
     "__module__",
     "__doc__",
     "__annotations__",
@@ -132,7 +130,7 @@ class Fingerprint:
     """Incremental digest of values."""
 
     def __init__(self) -> None:
-        self._digest = hashlib.sha256()
+        self._digest = sha256()
         self._numbers: dict[int, int] = {}
         self._references: list[object] = []
 
@@ -194,7 +192,8 @@ class Fingerprint:
             return
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
         if isinstance(state, dict):
-            state = {name: part for name, part in state.items() if not _is_cache(kind, name)}
+            cached = {name for name in state if isinstance(getattr_static(kind, name, None), cached_property)}
+            state = {name: part for name, part in state.items() if name not in cached}
         self._add_all("object", [kind, make, arguments, state, list(items or ()), list(pairs or ())])
 
     def _add_array(self, value: Any) -> None:
@@ -255,10 +254,6 @@ def _members(kind: type) -> Iterator[tuple[str, object]]:
             part, MemberDescriptorType | GetSetDescriptorType
         ):
             yield name, part
-
-
-def _is_cache(kind: type, name: str) -> bool:
-    return any(isinstance(vars(base).get(name), cached_property) for base in kind.__mro__)
 
 
 def _content(cell: Any) -> object:

@@ -6,7 +6,7 @@ import numpy as np
 
 from qufur.arrays import Floats, as_count, as_noise, as_number
 from qufur.rules.domain_oracle import domain_rates
-from qufur.theory.concentration import error_factor, log_det_bound, mean_at_most, total_at_most
+from qufur.theory.concentration import linear_uncertainties, mean_at_most, total_at_most
 from qufur.theory.structure import Bounds, Structure, as_chance, clipped_noise, log_price
 
 
@@ -120,15 +120,9 @@ def oracle_alpha(structure: Structure, budget: int, *, noise: float = 1.0) -> fl
 def _fixed_rate_bounds(
     structure: Structure, rates: Floats, noise: float, norm_bound: float, delta: float | None, owner: str
 ) -> Bounds:
-    noise, delta = as_noise(noise, owner), as_chance(delta, owner)
-    C = as_number(norm_bound, "norm_bound", owner, low=0)
-    largest = clipped_noise(noise) ** 2
-    T, d = structure.arrays
-    weights = largest * log_det_bound(T, d, C)
-    mean = mean_at_most(weights, largest, log_price(delta, 4 * len(rates)))
-    factor = error_factor(noise, structure.horizon, delta)
-    labels = total_at_most(float(rates @ T), 1.0, log_price(delta, 4))
-    return Bounds(
-        queries=min(float(structure.horizon), labels),
-        regret=float(np.minimum(4 * T, factor * mean / rates).sum()),
-    )
+    horizon, delta = structure.horizon, as_chance(delta, owner)
+    bounds = linear_uncertainties(structure.arrays, horizon, noise, norm_bound, delta, owner)
+    mean = mean_at_most(bounds.weights, bounds.largest, log_price(delta, 4 * len(rates)))
+    labels = total_at_most(float(rates @ bounds.durations), 1.0, log_price(delta, 4))
+    regret = np.minimum(4 * bounds.durations, bounds.factor * mean / rates)
+    return Bounds(queries=min(float(horizon), labels), regret=float(regret.sum()))

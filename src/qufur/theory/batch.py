@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, as_noise, as_number
+from qufur.arrays import Floats, as_count, as_noise
 from qufur.errors import invalid
 from qufur.rules.fixed_budget import FixedBudget
-from qufur.theory.concentration import error_factor, log_det_bound
+from qufur.theory.concentration import linear_uncertainties
 from qufur.theory.fixed_budget import best_copy
 from qufur.theory.structure import clipped_noise
 
@@ -71,11 +71,9 @@ def batch_bound(
     """
     p, d = _mixture(shares, dims, "batch_bound")
     rule, T = FixedBudget(budget, horizon), float(horizon)
-    noise = as_noise(noise, "batch_bound")
-    C = as_number(norm_bound, "norm_bound", "batch_bound", low=0)
-    delta, max_durations, largest = min(0.5, 1 / T**2), T * np.minimum(1, 2 * p), clipped_noise(noise) ** 2
-    weights, factor = largest * log_det_bound(max_durations, d, C), error_factor(noise, T, delta)
-    regret = best_copy(rule, max_durations, weights, largest, factor, delta).regret
+    delta, max_durations = min(0.5, 1 / T**2), T * np.minimum(1, 2 * p)
+    uncertainties = linear_uncertainties((max_durations, d), horizon, noise, norm_bound, delta, "batch_bound")
+    regret = best_copy(rule, uncertainties).regret
     failure = delta + np.exp(-T * p[2 * p < 1] / 3).sum()
     return min(4.0, online_to_batch(regret, horizon) + 4 * float(failure))
 

@@ -3,11 +3,51 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from qufur.arrays import Floats
+from qufur.arrays import Floats, as_noise, as_number
 from qufur.theory.structure import Bounds, clipped_noise, log_price
+
+
+class Uncertainties(NamedTuple):
+    """Bounds on the uncertainties Δ_t, from which the bounds on Q and R follow.
+
+    Attributes
+    ----------
+    durations
+        T_u.
+    weights
+        S_u ≥ Σ q_t Δ_t over domain u.
+    largest
+        The largest possible Δ.
+    factor
+        κ with (ŷ_t − f*(x_t))² ≤ κΔ_t.
+    delta
+        δ in (0, 1), or None for bounds on expectations.
+    """
+
+    durations: Floats
+    weights: Floats
+    largest: float
+    factor: float
+    delta: float | None
+
+
+def linear_uncertainties(
+    domains: tuple[Floats, Floats],
+    horizon: int,
+    noise: float,
+    norm_bound: float,
+    delta: float | None,
+    owner: str,
+) -> Uncertainties:
+    """Return S_u = η̃² min{T_u, 2 d_u ln(1 + C² T_u/d_u)} of (T_u, d_u), Δ ≤ η̃², and κ of `error_factor`."""
+    noise, C = as_noise(noise, owner), as_number(norm_bound, "norm_bound", owner, low=0)
+    largest = clipped_noise(noise) ** 2
+    weights = largest * log_det_bound(*domains, C)
+    return Uncertainties(domains[0], weights, largest, error_factor(noise, horizon, delta), delta)
 
 
 def log_det_bound(durations: Floats, dims: Floats, norm_bound: float) -> Floats:
@@ -68,19 +108,16 @@ def error_factor(noise: float, horizon: float, delta: float | None) -> float:
     return max(4.0, square) / clipped_noise(noise) ** 2
 
 
-def adaptive_query_bounds(
-    durations: Floats, weights: Floats, alpha: float, largest: float, factor: float, delta: float | None
-) -> Bounds:
+def adaptive_query_bounds(uncertainties: Uncertainties, alpha: float) -> Bounds:
     """Return bounds on Q and R if example t is queried with probability min(1, αΔ_t) (proof of Theorem 1).
 
-    `weights` are S_u ≥ Σ q_t Δ_t over domain u, `largest` is the largest possible Δ, and `factor` the κ with
-    (ŷ_t − f*(x_t))² ≤ κΔ_t. P_u ≥ Σ p_t Δ_t is from `mean_at_most` at δ/(4m). Examples with αΔ_t > 1 add
-    at most αS_u queries and S_u uncertainty; the other examples add at most √(αT_u P_u) and √(T_u P_u/α), by
-    Cauchy-Schwarz.
+    P_u ≥ Σ p_t Δ_t is from `mean_at_most` at δ/(4m). Examples with αΔ_t > 1 add at most αS_u queries and S_u
+    uncertainty; the other examples add at most √(αT_u P_u) and √(T_u P_u/α), by Cauchy-Schwarz.
 
-    >>> adaptive_query_bounds(np.array([1000.0]), np.array([20.0]), 1.0, 1.0, 4.0, None)
+    >>> adaptive_query_bounds(Uncertainties(np.array([1000.0]), np.array([20.0]), 1.0, 4.0, None), alpha=1.0)
     Bounds(queries=161.42..., regret=645.68...)
     """
+    durations, weights, largest, factor, delta = uncertainties
     mean = mean_at_most(weights, largest, log_price(delta, 4 * len(durations)))
     labels = np.minimum(durations, alpha * weights + np.sqrt(alpha * durations * mean))
     uncertainty = weights + np.sqrt(durations * mean / alpha)

@@ -6,6 +6,7 @@ Sets of scales are sorted lists of disjoint, half-open intervals.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from itertools import combinations
 
 import numpy as np
@@ -223,8 +224,5 @@ def glm_eluder_bound(
     high = 1
     while allowed(high):
         high *= 2
-    low = high // 2  # feasible, or 0: the inequality holds from 0 up to one point and nowhere beyond
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if allowed(middle) else (low, middle)
-    return low
+    # The inequality holds from 0 up to one point and nowhere beyond.
+    return bisect_left(range(1, high), True, key=lambda n: not allowed(n))

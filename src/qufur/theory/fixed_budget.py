@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from qufur.arrays import Floats, as_count, as_noise, as_number
+from qufur.arrays import as_count, as_noise
 from qufur.rules.fixed_budget import FixedBudget
-from qufur.theory.concentration import adaptive_query_bounds, error_factor, log_det_bound
+from qufur.theory.concentration import Uncertainties, adaptive_query_bounds, linear_uncertainties
 from qufur.theory.structure import Bounds, Structure, as_delta, clipped_noise
 
 
@@ -39,23 +39,16 @@ def fixed_budget_bounds(
     Bounds(queries=10000000.0, regret=11219960.0...)
     """
     owner = "fixed_budget_bounds"
-    noise, delta = as_noise(noise, owner), as_delta(delta, owner)
-    C = as_number(norm_bound, "norm_bound", owner, low=0)
-    largest = clipped_noise(noise) ** 2
-    T, d = structure.arrays
-    weights = largest * log_det_bound(T, d, C)
-    factor = error_factor(noise, structure.horizon, delta)
-    rule = FixedBudget(budget, structure.horizon)
-    return best_copy(rule, T, weights, largest, factor, delta)
+    horizon, delta = structure.horizon, as_delta(delta, owner)
+    uncertainties = linear_uncertainties(structure.arrays, horizon, noise, norm_bound, delta, owner)
+    return best_copy(FixedBudget(budget, horizon), uncertainties)
 
 
-def best_copy(
-    rule: FixedBudget, durations: Floats, weights: Floats, largest: float, factor: float, delta: float
-) -> Bounds:
+def best_copy(rule: FixedBudget, uncertainties: Uncertainties) -> Bounds:
     """Return B and the regret bound of the copy with the largest α that never runs out (Lemmas 3 and 4)."""
     share, regret = rule.caps()[0], 4.0 * rule.horizon
     for alpha in rule.alphas:
-        copy = adaptive_query_bounds(durations, weights, float(alpha), largest, factor, delta)
+        copy = adaptive_query_bounds(uncertainties, float(alpha))
         if copy.queries < share:
             regret = min(regret, copy.regret)
     return Bounds(queries=float(min(rule.budget, rule.horizon)), regret=regret)

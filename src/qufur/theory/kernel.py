@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from qufur.arrays import Floats, as_inputs, as_noise, as_number
 from qufur.errors import invalid
-from qufur.theory.concentration import adaptive_query_bounds, error_factor
+from qufur.theory.concentration import Uncertainties, adaptive_query_bounds, error_factor
 from qufur.theory.structure import Bounds, Structure, as_chance, clipped_noise
 
 ROUNDING = 1e-10
@@ -87,9 +87,8 @@ def kernel_bounds(
     lam = as_number(regularization, "regularization", "kernel_bounds", low=0)
     (T, d), largest = structure.arrays, clipped_noise(noise) ** 2
     weights = largest * np.minimum(T, 2 * d * (np.log1p(T / (lam * d)) + np.log(T)))
-    return adaptive_query_bounds(
-        T, weights, alpha, largest, error_factor(noise, structure.horizon, delta), delta
-    )
+    factor = error_factor(noise, structure.horizon, delta)
+    return adaptive_query_bounds(Uncertainties(T, weights, largest, factor, delta), alpha)
 
 
 def _eigenvalues(gram: Floats) -> Floats:

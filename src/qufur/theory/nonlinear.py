@@ -10,7 +10,7 @@ from qufur.arrays import Floats, as_count, as_noise, as_number
 from qufur.errors import invalid
 from qufur.hypotheses.base import squared_radius
 from qufur.rules.fixed_budget import FixedBudget
-from qufur.theory.concentration import adaptive_query_bounds
+from qufur.theory.concentration import Uncertainties, adaptive_query_bounds
 from qufur.theory.fixed_budget import best_copy
 from qufur.theory.structure import Bounds, Structure, as_delta
 
@@ -107,9 +107,7 @@ def nonlinear_bounds(
     """
     alpha = as_number(alpha, "alpha", "nonlinear_bounds", low=0)
     weights = domain_complexity(structure, log_covering=log_covering, noise=noise, delta=delta)
-    return adaptive_query_bounds(
-        structure.arrays[0], weights, alpha, LARGEST, 1.0, as_delta(delta, "nonlinear_bounds")
-    )
+    return adaptive_query_bounds(Uncertainties(structure.arrays[0], weights, LARGEST, 1.0, delta), alpha)
 
 
 def nonlinear_budget_bounds(
@@ -126,10 +124,8 @@ def nonlinear_budget_bounds(
     774090.2...
     """
     weights = domain_complexity(structure, log_covering=log_covering, noise=noise, delta=delta)
-    rule = FixedBudget(budget, structure.horizon)
-    return best_copy(
-        rule, structure.arrays[0], weights, LARGEST, 1.0, as_delta(delta, "nonlinear_budget_bounds")
-    )
+    uncertainties = Uncertainties(structure.arrays[0], weights, LARGEST, 1.0, delta)
+    return best_copy(FixedBudget(budget, structure.horizon), uncertainties)
 
 
 def nonlinear_budget_order(

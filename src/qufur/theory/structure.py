@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import Floats, as_domains, as_number
+from qufur.arrays import Floats, as_domains, as_number, set_fields
 from qufur.errors import invalid
 
 
@@ -37,9 +37,8 @@ class Structure:
     dims: Sequence[int]
 
     def __post_init__(self) -> None:
-        checked = as_domains(self.durations, self.dims, "Structure")
-        for name, values in zip(("durations", "dims"), checked, strict=True):
-            object.__setattr__(self, name, values)
+        durations, dims = as_domains(self.durations, self.dims, "Structure")
+        set_fields(self, durations=durations, dims=dims)
 
     @property
     def horizon(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qufur.arrays import as_count, as_noise, as_number
-from qufur.theory.concentration import adaptive_query_bounds, error_factor, log_det_bound
+from qufur.theory.concentration import adaptive_query_bounds, linear_uncertainties
 from qufur.theory.structure import Bounds, Structure, as_chance, clipped_noise
 
 
@@ -45,14 +45,11 @@ def qufur_bounds(
     >>> qufur_bounds(Structure([5000, 20000], [6, 3]), alpha=10.0, delta=None)
     Bounds(queries=6595.0..., regret=2638.0...)
     """
-    alpha = as_number(alpha, "alpha", "qufur_bounds", low=0)
-    noise, delta = as_noise(noise, "qufur_bounds"), as_chance(delta, "qufur_bounds")
-    largest = clipped_noise(noise) ** 2
-    C = as_number(norm_bound, "norm_bound", "qufur_bounds", low=0)
-    T, d = structure.arrays
-    weights = largest * log_det_bound(T, d, C)
-    factor = error_factor(noise, structure.horizon, delta)
-    return adaptive_query_bounds(T, weights, alpha, largest, factor, delta)
+    owner = "qufur_bounds"
+    alpha = as_number(alpha, "alpha", owner, low=0)
+    horizon, delta = structure.horizon, as_chance(delta, owner)
+    uncertainties = linear_uncertainties(structure.arrays, horizon, noise, norm_bound, delta, owner)
+    return adaptive_query_bounds(uncertainties, alpha)
 
 
 def subsequence_bounds(

@@ -46,7 +46,7 @@ class PendingRows:
         header = list(header)
         if header not in self._headers:
             self._headers.append(header)
-        index, now = self._headers.index(header), time.time_ns() // 1000
+        index, now = self._headers.index(header), int(1e6 * time.time())
         for row in rows:
             query, line = self._pending[row[0]], [index, *map(_plain, row)]
             query.cells = json.dumps(line, ensure_ascii=False, separators=(",", ":"))

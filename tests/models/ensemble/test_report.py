@@ -50,7 +50,7 @@ def test_losses_use_the_outputs_recorded_at_the_query(classes, tmp_path):
     for t in range(150):
         answer = learner.ask(X[t])
         if answer.query:
-            predictions, combined, *_ = learner.state.expert_outputs[t]
+            *predictions, combined = learner.pending[t].expert_outputs
             outputs, fitted = [*predictions, combined], np.ptp(predictions, axis=0).any()
             recorded[t] = (
                 [float(s[0]) if classes is None else int(np.argmax(s)) for s in outputs],

@@ -1,4 +1,4 @@
-"""Tests of the covariances that each form of a Gram matrix computes, against a dense M⁻¹."""
+"""Tests of the views under each form of a Gram matrix, against a dense M⁻¹."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.posterior import ByBasis, ByFactor, ByHalves
 
-FORMS = {  # conversion from the low-rank form, number of columns, expected class of the covariances
+FORMS = {  # conversion from the low-rank form, number of columns, expected class of the view
     "few rows": (lambda form: form, 12, ByBasis),
     "inverse": (lambda form: form.inverted(), 150, ByHalves),
     "factor": (lambda form: form.factored(), 12, ByFactor),
@@ -15,7 +15,7 @@ FORMS = {  # conversion from the low-rank form, number of columns, expected clas
 
 @pytest.fixture(params=FORMS)
 def gram_and_rows(request):
-    """Return a Gram matrix, its inverse, rows, and the expected class of their covariances."""
+    """Return a Gram matrix, its inverse, rows, and the expected class of their view."""
     convert, dim, view_class = FORMS[request.param]
     rng = np.random.default_rng(1)
     rows_in_M, X = rng.standard_normal((5, dim)), rng.standard_normal((100, dim))
@@ -32,11 +32,11 @@ def assert_close(actual, expected):
 def test_covariances_equal_those_of_the_full_inverse(gram_and_rows):
     gram, inverse, X, view_class = gram_and_rows
     selected = np.array([1, 4, 5, 8])
-    covariances = gram.form.covariances(X)
-    assert type(covariances) is view_class
-    assert_close(covariances.variance, np.einsum("ij,jk,ik->i", X, inverse, X))
-    assert_close(covariances.among(selected), X[selected] @ inverse @ X[selected].T)
-    assert_close(covariances.solved(selected), X[selected] @ inverse)
+    view = gram.view(X)
+    assert type(view) is view_class
+    assert_close(view.variance, np.einsum("ij,jk,ik->i", X, inverse, X))
+    assert_close(view.among(selected), X[selected] @ inverse @ X[selected].T)
+    assert_close(view.solved(selected), X[selected] @ inverse)
 
 
 def test_toward_later_gives_covariances_with_all_later_rows(gram_and_rows):

@@ -127,11 +127,7 @@ def test_every_row_enters_once(sizes, sign):
     matrix, rows = np.zeros((DIM, DIM), order="F"), DeferredRows(room=4, dim=DIM, sign=sign)
     start = 0
     for size in sizes:
-        batch = X[start : start + size]
-        if size == 1:
-            rows.add_one(batch[0], matrix)
-        else:
-            rows.add(batch, matrix)
+        rows.add(X[start : start + size], matrix)
         start += size
         deferred = np.triu(rows.rows.T @ rows.rows)
         assert len(rows.rows) < 4

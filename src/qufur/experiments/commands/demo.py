@@ -15,10 +15,8 @@ import numpy as np
 from qufur.cli import _options as opt
 from qufur.cli._compare import ERROR_RATE, Comparison, Decision, Task
 from qufur.cli._table_out import check_folder
+from qufur.experiments import demo as study
 from qufur.experiments.commands.reproduce import Quick, versions
-from qufur.experiments.demo import study
-from qufur.experiments.demo.paper import FIGURE_1, FIGURE_3
-from qufur.experiments.demo.study import draw_time
 from qufur.experiments.fixed_budget import OURS, SAME
 from qufur.experiments.page import STYLE, statement_table
 from qufur.experiments.results import Result, reproduce, skipped
@@ -113,7 +111,6 @@ def _files(result: Result) -> str:
     return f'<p class="note">All runs and the figure: {links}</p>'
 
 
-EXPERIMENTS = (study.EXPERIMENT, FIGURE_1, FIGURE_3)
 PAGE = "index.html"
 WIDTH = 100
 NEAR = 16
@@ -134,11 +131,11 @@ def demo(jobs: opt.Jobs = 2, quick: Quick = False, out: opt.Out = Path("qufur-ou
     check_folder(out, [PAGE])
     begin = time.perf_counter()
     print("This takes about a minute on two cores.", file=sys.stderr)
-    results = reproduce(EXPERIMENTS, out, seeds=None, quick=quick, jobs=jobs)
+    results = reproduce(study.EXPERIMENTS, out, seeds=None, quick=quick, jobs=jobs)
     demonstration = results[0]
     seeds = range(demonstration.table["seed"].n_unique())
     alarms = [study.alarms(study.turning_digits(seed).X) for seed in seeds]
-    drawing = style.save(draw_time(demonstration.table, study.SHARE, alarms[0]), out, "demo-time")[1]
+    drawing = style.save(study.draw_time(demonstration.table, alarms[0]), out, "demo-time")[1]
     lines = [
         *_describe(demonstration),
         *_compare(demonstration),
@@ -171,11 +168,11 @@ def _compare(result: Result) -> list[str]:
     """Return a table of both methods, and the labels that the rule saves."""
     runs = study.runs(result.table)
     budget = labels_of(study.SHARE, study.turning_digits().horizon)
-    at = runs.filter(runs["parameter"] == study.SHARE)
+    at = runs.filter(parameter=study.SHARE)
     header = f"{'labels':<18}{'spent':>8}{'error rate':>12}   {', '.join(study.SEGMENTS)}"
     lines = []
     for rule, name in METHODS.items():
-        rows = at.filter(at["rule"] == rule)
+        rows = at.filter(rule=rule)
         parts = ", ".join(f"{part:.0%}" for part in study.segment_errors(result.table, rule))
         bought, error = (float(np.mean(rows[key].to_numpy())) for key in ("queries", ERROR_RATE))
         lines.append(f"{name:<18}{f'{bought:.0f} of {budget}':>8}{error:>12.1%}   {parts}")

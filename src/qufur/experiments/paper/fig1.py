@@ -16,23 +16,13 @@ FACE_ALPHAS = (0.02, 0.04, 0.08, 0.15, 0.3, 0.6, 1.0, 1.5, 2.5, 5.0)
 PANELS = {
     # The authors' scripts and the paper's text disagree about durations, dimensions and noise: both are run.
     "synthetic": Panel(
-        "Synthetic, authors' scripts",
-        HiddenDomains.scripts,
-        unit_ridge,
-        SYNTHETIC_ALPHAS,
-        REGRET,
-        repeats=4,
+        "Synthetic, authors' scripts", HiddenDomains.scripts, unit_ridge, SYNTHETIC_ALPHAS, REGRET, repeats=4
     ),
     "amazon": Panel("Amazon reviews", AmazonReviews.main, ranged_ridge, REVIEW_ALPHAS),
     "mnist": Panel("Rotated MNIST", RotatedMNIST.main, classifier, DIGIT_ALPHAS, ERROR),
     "portraits": Panel("Portraits", Portraits.main, classifier, FACE_ALPHAS, ERROR),
     "synthetic-text": Panel(
-        "Synthetic, paper's text",
-        HiddenDomains.text,
-        unit_ridge,
-        SYNTHETIC_ALPHAS,
-        REGRET,
-        repeats=4,
+        "Synthetic, paper's text", HiddenDomains.text, unit_ridge, SYNTHETIC_ALPHAS, REGRET, repeats=4
     ),
 }
 

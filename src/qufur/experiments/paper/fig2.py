@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Experiment, Figure, Table
 from qufur.experiments.cached_streams import missing_among
 from qufur.figures.style import subplots
 from qufur.streams import Portraits
-from qufur.sweep.tasks import Row
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 ROWS = 4
 PER_COLUMN = 16
@@ -24,27 +17,7 @@ PER_COLUMN = 16
 SIDE = 32
 
 
-def missing() -> dict[str, str]:
-    """Return why the figure's data are missing, if they are."""
-    return missing_among({"Portraits": Portraits.main})
-
-
-def cells(seeds: int) -> list[Cell]:
-    """Return no cells: the figure measures nothing."""
-    return []
-
-
-def play(cell: Cell) -> Row:
-    """Return no measurements."""
-    return {}
-
-
-def judge(table: pl.DataFrame) -> list[Statement]:
-    """Return no statements."""
-    return []
-
-
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the domains side by side, with their lengths and years."""
     stream = Portraits.main()
     figure, (panel,) = subplots(1, 1, width=14.0, height=1.5)
@@ -84,9 +57,10 @@ def tiled(images: Floats) -> Floats:
 EXPERIMENT = Experiment(
     "fig2",
     "Figure 2: the portraits stream, examples and years of each domain",
-    cells,
-    play,
-    draw,
-    judge,
-    missing=missing,
+    cells=lambda seeds: [],
+    play=lambda cell: {},
+    draw=draw,
+    judge=lambda table: [],
+    missing=lambda: missing_among({"Portraits": Portraits.main}),
 )
+"""The figure measures nothing."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Statement
-from qufur.experiments.cached_streams import missing_among, provenance, stream_of
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table
+from qufur.experiments.cached_streams import missing_among, provenance, stream_of, why_missing
 from qufur.experiments.paper.learners import classifier
 from qufur.figures.style import LOOKS, subplots
 from qufur.learner import Learner
@@ -18,12 +16,7 @@ from qufur.run import run
 from qufur.streams import RotatedMNIST, published_digits
 from qufur.sweep.grid import play as play_rule
 from qufur.sweep.statistics import every, jackknife, per_seed
-from qufur.sweep.tasks import Row
 from qufur.trace import Trace
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 PUBLISHED = {0.25: 233, 0.5: 378, 1.0: 576}
 """Labels bought of 875 in the published figure, by α: 27, 43 and 66 %."""
@@ -43,7 +36,7 @@ MOMENTUM = 0.9
 
 def cells(seeds: int) -> list[Cell]:
     """Run three values of α on the published draw and on new streams."""
-    if missing():
+    if why_missing(RotatedMNIST.reversed):
         return []
     data = provenance(RotatedMNIST.reversed)
     draws = [(EXACT, PUBLISHED_SEED), *((FRESH, seed) for seed in range(REPEATS * seeds))]
@@ -54,16 +47,15 @@ def cells(seeds: int) -> list[Cell]:
     ]
 
 
-def missing() -> dict[str, str]:
-    """Return why the figure's data are missing, if they are."""
-    return missing_among({"Rotated MNIST 125/250/500": RotatedMNIST.reversed})
-
-
 def play(cell: Cell) -> Row:
     """Run QuFUR(α) and record every probability; they depend on inputs only, so no model is trained."""
-    records = (
-        _exact(cell["alpha"]) if cell["draw"] == EXACT else _fresh(cell["alpha"], cell["seed"])
-    ).records
+    alpha, seed = cell["alpha"], cell["seed"]
+    if cell["draw"] == EXACT:
+        trace = _exact(alpha)
+    else:
+        stream = stream_of(RotatedMNIST.reversed, seed)
+        trace = play_rule(classifier(stream, seed).raw, QuFUR(alpha), stream, seed)
+    records = trace.records
     return {
         "time": list(range(len(records))),
         "probability": records["probability"].tolist(),
@@ -79,26 +71,14 @@ def _exact(alpha: float) -> Trace:
     return run(Learner(model, QuFUR(alpha), seed=rng), stream)
 
 
-def _fresh(alpha: float, seed: int) -> Trace:
-    stream = stream_of(RotatedMNIST.reversed, seed)
-    return play_rule(classifier(stream, seed).raw, QuFUR(alpha), stream, seed)
-
-
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare the numbers of labels with the published ones, and probabilities around the shifts."""
-    if table.is_empty():
-        return []
     exact = _of(table, EXACT, "query")[0].sum(axis=1)
     bought = _of(table, FRESH, "query").mean(axis=2)
     shares = [jackknife(_mean, part) for part in bought.T]
     P = _of(table, FRESH, "probability")
-    rises = [
-        jackknife(
-            _mean, P[:, i, shift : shift + STEPS].mean(axis=1) - P[:, i, shift - STEPS : shift].mean(axis=1)
-        )
-        for i in range(len(PUBLISHED))
-        for shift in SHIFTS
-    ]
+    around = [P[:, i, shift - STEPS : shift + STEPS] for i in range(len(PUBLISHED)) for shift in SHIFTS]
+    rises = [jackknife(_mean, p[:, STEPS:].mean(axis=1) - p[:, :STEPS].mean(axis=1)) for p in around]
     return [
         Statement(
             "Figure 3",
@@ -117,7 +97,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def _of(table: pl.DataFrame, draw: str, column: str) -> Floats:
+def _of(table: Table, draw: str, column: str) -> Floats:
     """Return a column of one of the draws by seed, α and time."""
     return per_seed(table.filter(draw=draw), ["alpha", "time"], column)
 
@@ -126,7 +106,7 @@ def _mean(values: Floats) -> float:
     return float(values.mean())
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the probabilities of the published run, raw and smoothed, with the shifts marked."""
     figure, panels = subplots(1, len(PUBLISHED), width=4.2, height=3.2)
     P = _of(table, EXACT, "probability")[0]
@@ -154,5 +134,12 @@ def smoothed(values: Floats) -> Floats:
 
 
 EXPERIMENT = Experiment(
-    "fig3", "Figure 3: probability of a query over time", cells, play, draw, judge, seeds=5, missing=missing
+    "fig3",
+    "Figure 3: probability of a query over time",
+    cells,
+    play,
+    draw,
+    judge,
+    seeds=5,
+    missing=lambda: missing_among({"Rotated MNIST 125/250/500": RotatedMNIST.reversed}),
 )

@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 
-from qufur.experiments.base import Cell, Experiment, Listing, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Listing, Row, Statement, Table
 from qufur.experiments.cached_streams import missing_among, named, provenance, stream_of, why_missing
-from qufur.experiments.paper.equal_labels import compare, list_means
 from qufur.figures.curves import draw_curves
 from qufur.figures.style import share_legend, subplots_for
 from qufur.models import Model
 from qufur.rules import FixedBudget, Greedy, QuFUR, Rule, Threshold, Uniform
 from qufur.streams import Stream
+from qufur.sweep.equal_labels import at_equal_labels, ratios_at_equal_labels
 from qufur.sweep.grid import play as play_rule
-from qufur.sweep.tasks import Row
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
+from qufur.sweep.statistics import Estimate, Interval, every
 
 # The paper's rates from 0.05 on, and a smaller one, so that all curves reach 5 % of the stream.
 RATES = (0.025, *(round(0.05 * k, 2) for k in range(1, 21)))
-SHARES = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+BUDGETS = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+"""Budgets of Greedy, as shares of the stream."""
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
+"""Shares of labels at which rules are compared."""
+RIVALS = ("Uniform", "Greedy")
 NO_LABELS = "No labels"
 
 
@@ -65,7 +66,7 @@ class Panel:
         return {
             "QuFUR": self.alphas,
             "Uniform": RATES,
-            "Greedy": SHARES,
+            "Greedy": BUDGETS,
             "Threshold": np.geomspace(min(self.alphas), max(self.alphas), 2 * len(self.alphas) - 1).tolist(),
             "FixedBudget": (0.1, 0.2, 0.4, 0.7, 1.0),
             NO_LABELS: (0.0,),
@@ -96,18 +97,12 @@ def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -
 
     def cells(seeds: int) -> list[Cell]:
         return [
-            {
-                "panel": key,
-                "data": provenance(panel.stream),
-                "seed": seed,
-                "rule": rule,
-                "parameter": parameter,
-            }
+            {"panel": key, "data": provenance(panel.stream), "seed": seed, "rule": rule, "parameter": value}
             for key, panel in panels.items()
             if why_missing(panel.stream) is None
             for seed in range(panel.repeats * seeds)
-            for rule, parameters in panel.grid.items()
-            for parameter in parameters
+            for rule, values in panel.grid.items()
+            for value in values
         ]
 
     def in_brief(cell: Cell) -> bool:
@@ -117,21 +112,17 @@ def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -
         parameters = panels[cell["panel"]].grid[rule]
         return parameters.index(parameter) % (4 if rule == "Threshold" else 2) == 0
 
-    def judge(table: pl.DataFrame) -> list[Statement]:
+    def judge(table: Table) -> list[Statement]:
         return [
             statement
-            for key, panel in panels.items()
-            if key in table["panel"]
-            for statement in compare(
-                table.filter(table["panel"] == key), source, panel.name, panel.measures, panel.exceptions
-            )
+            for panel, rows in available(panels, table)
+            for statement in compare(rows, source, panel.name, panel.measures, panel.exceptions)
         ]
 
-    def listings(table: pl.DataFrame) -> list[Listing]:
+    def listings(table: Table) -> list[Listing]:
         return [
-            list_means(table.filter(table["panel"] == key), measure, f"{panel.name}: {what}")
-            for key, panel in panels.items()
-            if key in table["panel"]
+            list_means(rows, measure, f"{panel.name}: {what}")
+            for panel, rows in available(panels, table)
             for measure, what in panel.measures.items()
         ]
 
@@ -147,6 +138,41 @@ def figure_of(name: str, title: str, source: str, panels: Mapping[str, Panel]) -
         missing=partial(missing_panels, panels),
         listings=listings,
     )
+
+
+def available(panels: Mapping[str, Panel], table: Table) -> list[tuple[Panel, Table]]:
+    """Return the panels with data, each with its rows."""
+    return [(panel, table.filter(panel=key)) for key, panel in panels.items() if key in table["panel"]]
+
+
+def compare(
+    table: Table, source: str, title: str, measures: Mapping[str, str], exceptions: Sequence[str] = ()
+) -> list[Statement]:
+    """Return a statement per measure and rival: QuFUR's value is lower at every equal number of labels.
+
+    For rivals in `exceptions` the statement is that it is higher.
+    """
+    statements = []
+    for (measure, name), rival in product(measures.items(), RIVALS):
+        ratios = ratios_at_equal_labels(table, measure, "QuFUR", rival, SHARES)
+        order, low, high = ("higher", 1.0, np.inf) if rival in exceptions else ("lower", 0.0, 1.0)
+        comparison = f"{order} than with {rival.lower()} queries at every equal number of labels"
+        holds = every(interval.within(low, high) for interval in ratios.values())
+        statements.append(Statement(source, f"{title}: {name} is {comparison}", list_ratios(ratios), holds))
+    return statements
+
+
+def list_ratios(ratios: Mapping[float, Interval]) -> str:
+    """Format the ratio at each share of labels, with the half width of its interval."""
+    listed = [f"{r.value:.2f} ± {r.high - r.value:.2f} at {share:.0%}" for share, r in ratios.items()]
+    return f"ratio {', '.join(listed)}"
+
+
+def list_means(table: Table, measure: str, title: str) -> Listing:
+    """Return the mean over seeds of every rule at each share, with its standard error."""
+    curves = at_equal_labels(table.filter(table["queries"] > 0), measure, SHARES)
+    rows = [[rule, *(str(Estimate.of(column)) for column in values.T)] for rule, values in curves.items()]
+    return Listing(title, ["labels bought", *(f"{share:.0%}" for share in SHARES)], rows)
 
 
 def missing_panels(panels: Mapping[str, Panel]) -> dict[str, str]:
@@ -169,15 +195,14 @@ def play_panel(panels: Mapping[str, Panel], cell: Cell) -> Row:
     }
 
 
-def draw_panels(panels: Mapping[str, Panel], table: pl.DataFrame) -> Figure:
+def draw_panels(panels: Mapping[str, Panel], table: Table) -> Figure:
     """Draw the panels with data, three per row, with one common legend."""
-    available = {key: panel for key, panel in panels.items() if key in table["panel"]}
-    figure, axes = subplots_for(len(available))
-    for axis, (key, panel) in zip(axes, available.items(), strict=True):
+    parts = available(panels, table)
+    figure, axes = subplots_for(len(parts))
+    for axis, (panel, rows) in zip(axes, parts, strict=True):
         measure, name = next(iter(panel.measures.items()))
-        rows = table.filter(table["panel"] == key)
         draw_curves(axis, rows, measure, name, panel.name)
-        unlabelled = rows.filter(rows["rule"] == NO_LABELS)[measure].mean()
+        unlabelled = rows.filter(rule=NO_LABELS)[measure].mean()
         axis.axhline(unlabelled, color="0.4", lw=1, ls=":", label="No labels")
         # Some runs buy hardly any labels; show budgets above 1 % of the stream.
         axis.set_xlim(left=0.01 * rows["horizon"][0])

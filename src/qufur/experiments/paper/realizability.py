@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table
 from qufur.experiments.cached_streams import missing_among, provenance, stream_of, why_missing
 from qufur.figures.style import LOOKS, subplots
 from qufur.streams import AmazonReviews, Portraits, RotatedMNIST
 from qufur.streams.real.recorded import Recorded
-from qufur.sweep.tasks import Row
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 DATASETS: dict[str, Callable[[int], Recorded]] = {
     "Amazon reviews": AmazonReviews.main,
@@ -26,11 +20,6 @@ DATASETS: dict[str, Callable[[int], Recorded]] = {
 }
 PUBLISHED = {"Amazon reviews": 0.62, "Rotated MNIST": 1.0, "Portraits": 0.99}
 """Mean squared error for Amazon reviews, training accuracy for the others."""
-
-
-def missing() -> dict[str, str]:
-    """Return the missing datasets, each with the reason."""
-    return missing_among(DATASETS)
 
 
 def cells(seeds: int) -> list[Cell]:
@@ -65,16 +54,14 @@ def accuracy(X: Floats, y: Floats) -> float:
     return float(LogisticRegression(C=1e4, max_iter=2000).fit(X, y).score(X, y))
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare the fit with the paper's, and with that of shuffled labels."""
     statements = []
-    for name, published in PUBLISHED.items():
-        rows = table.filter(table["dataset"] == name) if "dataset" in table.columns else table
-        if rows.is_empty():
-            continue
-        true, shuffled = (rows.filter(rows["shuffled"] == flag)["fit"].item() for flag in (False, True))
+    for rows in table.partition_by("dataset", maintain_order=True):
+        name = rows["dataset"][0]
+        published, error = PUBLISHED[name], name == "Amazon reviews"
+        true, shuffled = (rows.filter(shuffled=flag)["fit"].item() for flag in (False, True))
         shape = f"{rows['examples'][0]} × {rows['dim'][0]}"
-        error = name == "Amazon reviews"
         title = f"{name} (STAND-IN data)" if "STAND-IN" in rows["data"][0] else name
         measure = "mean squared error of at most" if error else "training accuracy of at least"
         number = "{:.2f}".format if error else "{:.1%}".format
@@ -89,12 +76,12 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     return statements
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the fits beside those of shuffled labels."""
     names = [name for name in PUBLISHED if name in table["dataset"]]
     figure, panels = subplots(1, len(names), width=3.0, height=3.2)
     for panel, name in zip(panels, names, strict=True):
-        rows = table.filter(table["dataset"] == name).sort("shuffled")
+        rows = table.filter(dataset=name).sort("shuffled")
         colours = [LOOKS["QuFUR"]["color"], "0.7"]
         panel.bar(["labels", "shuffled labels"], rows["fit"].to_list(), width=0.6, color=colours)
         panel.axhline(PUBLISHED[name], color="0.3", lw=1, ls="--")
@@ -111,5 +98,5 @@ EXPERIMENT = Experiment(
     draw,
     judge,
     seeds=1,
-    missing=missing,
+    missing=lambda: missing_among(DATASETS),
 )

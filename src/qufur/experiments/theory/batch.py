@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of
 from qufur.figures.style import LOOKS, subplots
 from qufur.learner import Learner
 from qufur.models import Ridge
@@ -21,12 +20,7 @@ from qufur.streams.synthetic import Blocks, unit_vectors
 from qufur.sweep.at_budgets import rule_for_budget
 from qufur.sweep.grid import play as play_rule
 from qufur.sweep.statistics import jackknife, per_seed, ratio
-from qufur.sweep.tasks import Row
 from qufur.theory import batch_bound, batch_order
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 MIXTURES: dict[str, tuple[list[float], list[int]]] = {
     "1 + 1": ([0.5, 0.5], [1, 1]),
@@ -50,9 +44,7 @@ FLAT = 4.0
 
 def cells(seeds: int) -> list[Cell]:
     """Run both rules at every budget on the same streams."""
-    names = ("seed", "mixture", "budget", "rule")
-    settings = product(range(seeds), MIXTURES, BUDGETS, RULES)
-    return [dict(zip(names, setting, strict=True)) for setting in settings]
+    return cells_of(seed=range(seeds), mixture=MIXTURES, budget=BUDGETS, rule=RULES)
 
 
 def play(cell: Cell) -> Row:
@@ -91,10 +83,10 @@ def _rule(mixture: str, budget: int, rule: str) -> Rule:
     return QuFUR(tuned.alpha) if isinstance(tuned, QuFUR) else tuned  # the cap was only needed to search α
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare the risk on new data with regret, order and bound."""
     worst = float((table["risk_of_average"] / table["risk"]).to_numpy().max())
-    parts = {rule: table.filter(table["rule"] == rule) for rule in RULES}
+    parts = {rule: table.filter(rule=rule) for rule in RULES}
     return [
         *(_judge_conversion(rule, part) for rule, part in parts.items()),
         Statement(
@@ -108,7 +100,7 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def _judge_conversion(rule: str, table: pl.DataFrame) -> Statement:
+def _judge_conversion(rule: str, table: Table) -> Statement:
     risk, reg = (per_seed(table, ["mixture", "budget"], column) for column in ("risk", "excess"))
     samples = np.stack([HORIZON * risk.sum(axis=(1, 2)), reg.sum(axis=(1, 2))], axis=1)
     result = jackknife(ratio, samples)
@@ -120,7 +112,7 @@ def _judge_conversion(rule: str, table: pl.DataFrame) -> Statement:
     )
 
 
-def _judge_order(rule: str, table: pl.DataFrame) -> Statement:
+def _judge_order(rule: str, table: Table) -> Statement:
     samples = over_order(table)
     result = jackknife(lambda part: float(part.mean(axis=0).max() / part.mean(axis=0).min()), samples)
     mean = samples.mean(axis=0)
@@ -133,13 +125,13 @@ def _judge_order(rule: str, table: pl.DataFrame) -> Statement:
     )
 
 
-def over_order(table: pl.DataFrame) -> Floats:
+def over_order(table: Table) -> Floats:
     """Return the risk over its order, by seed, mixture and budget."""
     order = [[batch_order(*mixture, B, noise=NOISE) for B in BUDGETS] for mixture in MIXTURES.values()]
     return np.asarray(per_seed(table, ["mixture", "budget"], "risk") / np.array(order))
 
 
-def _judge_bound(table: pl.DataFrame) -> Statement:
+def _judge_bound(table: Table) -> Statement:
     risk = per_seed(table, ["mixture", "budget"], "risk").mean(axis=0)
     settings = product(MIXTURES.values(), BUDGETS)
     bounds = np.array([batch_bound(*mixture, B, HORIZON, noise=NOISE) for mixture, B in settings])
@@ -153,11 +145,11 @@ def _judge_bound(table: pl.DataFrame) -> Statement:
     )
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the excess risk on new data against regret, and against its order."""
     figure, (first, second) = subplots(1, 2)
     for rule in RULES:
-        rows = table.filter(table["rule"] == rule)
+        rows = table.filter(rule=rule)
         first.plot(rows["regret"] / HORIZON, rows["risk"], ls="", ms=3, alpha=0.5, label=rule, **LOOKS[rule])
         mean = over_order(rows).mean(axis=0)
         for name, values, style in zip(MIXTURES, mean, ("-", "--", ":"), strict=True):

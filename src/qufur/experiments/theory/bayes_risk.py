@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING
+from dataclasses import astuple
 
 import numpy as np
 
 from qufur.arrays import Ints
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of
 from qufur.experiments.theory.lower_bound import MODELS
 from qufur.figures.style import LOOKS, subplots
 from qufur.rules import QuFUR, Rule, Threshold, Uniform
 from qufur.streams import LowerBound
 from qufur.sweep.grid import play as play_rule
 from qufur.sweep.statistics import Interval, every, jackknife, per_seed, ratio
-from qufur.sweep.tasks import Row
 from qufur.theory import bayes_risk
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 DIM = 64
 HORIZON = 80 * DIM
@@ -40,8 +34,7 @@ ODDS = 0.001
 
 def cells(seeds: int) -> list[Cell]:
     """Run three rules over both models; θ* is drawn for each seed."""
-    settings = product(range(REPEATS * seeds), MODELS, RULES)
-    return [{"seed": seed, "model": model, "rule": rule} for seed, model, rule in settings]
+    return cells_of(seed=range(REPEATS * seeds), model=MODELS, rule=RULES)
 
 
 def play(cell: Cell) -> Row:
@@ -58,7 +51,7 @@ def play(cell: Cell) -> Row:
     return sums | {f"count_{n}": int((labels == n).sum()) for n in LABELS}
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare the errors of both models with the Bayes risk."""
     paper, bayes = (list(error_ratios(table, model).values()) for model in ("paper", "Bayes"))
     lowest = min(paper + bayes, key=lambda interval: interval.value)
@@ -84,9 +77,9 @@ def _exact(interval: Interval) -> str:
     return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def error_ratios(table: pl.DataFrame, model: str) -> dict[int, Interval]:
+def error_ratios(table: Table, model: str) -> dict[int, Interval]:
     """Return the mean squared error after n labels over the Bayes risk, for the n with enough data."""
-    part, ratios = table.filter(table["model"] == model), {}
+    part, ratios = table.filter(model=model), {}
     for n in LABELS:
         errors, counts = (per_seed(part, ["rule"], f"{name}_{n}").sum(axis=1) for name in ("error", "count"))
         if counts.sum() >= ENOUGH:
@@ -95,18 +88,16 @@ def error_ratios(table: pl.DataFrame, model: str) -> dict[int, Interval]:
     return ratios
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the errors of both models against n, and their ratio to the Bayes risk."""
     figure, (first, second) = subplots(1, 2)
     for model, look in (("paper", LOOKS["Uniform"]), ("Bayes", LOOKS["QuFUR"])):
         ratios = error_ratios(table, model)
-        n = np.array(list(ratios))
-        value = np.array([interval.value for interval in ratios.values()])
-        error = np.array([interval.high - interval.value for interval in ratios.values()])
+        value, _, high = np.transpose([astuple(interval) for interval in ratios.values()])
         style = {"ms": 4, "lw": 0, "elinewidth": 1, "capsize": 2, "label": f"{model} ridge", **look}
-        risk = np.array([bayes_risk(labels) for labels in ratios])
-        first.errorbar(n + 2, value * risk, yerr=error * risk, **style)
-        second.errorbar(n + 2, value, yerr=error, **style)
+        n, risk = np.array(list(ratios)), np.array([bayes_risk(labels) for labels in ratios])
+        for panel, unit in ((first, risk), (second, 1.0)):
+            panel.errorbar(n + 2, unit * value, yerr=unit * (high - value), **style)
     shifted = np.array(LABELS) + 2
     first.plot(shifted, 1 / (6 * shifted), color="0.3", lw=1, label="1/(6(n + 2))")
     first.set(xscale="log", yscale="log", ylabel="E(ŷ − θ)²", title="Error after n labels")

@@ -7,25 +7,17 @@ prediction from a few labels of a direction is worse than one from none.
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import FixedBudget, QuFUR, Rule, Uniform
 from qufur.streams import LowerBound
 from qufur.sweep.grid import play as play_rule
 from qufur.sweep.statistics import jackknife, per_seed, ratio
-from qufur.sweep.tasks import Row
 from qufur.theory import Structure
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 STRUCTURES = {
     # Over T = 40,000 examples, from equal T_u/d_u to ratios that differ by a factor of 760.
@@ -44,10 +36,7 @@ FLAT = 4.0
 
 def cells(seeds: int) -> list[Cell]:
     """Run every rule on every structure at every budget."""
-    return [
-        {"seed": seed, "structure": structure, "budget": budget, "rule": rule}
-        for seed, structure, budget, rule in product(range(seeds), STRUCTURES, BUDGETS, RULES)
-    ]
+    return cells_of(seed=range(seeds), structure=STRUCTURES, budget=BUDGETS, rule=RULES)
 
 
 def play(cell: Cell) -> Row:
@@ -59,27 +48,24 @@ def play(cell: Cell) -> Row:
         "FixedBudget": FixedBudget(budget, stream.horizon),
         "Uniform": Uniform(budget / stream.horizon),
     }
-    totals = play_rule(
-        Ridge(stream.dim, norm_bound=stream.dim**0.5), rules[cell["rule"]], stream, seed
-    ).totals
+    model = Ridge(stream.dim, norm_bound=stream.dim**0.5)
+    totals = play_rule(model, rules[cell["rule"]], stream, seed).totals
     # Algorithm 2 is evaluated at its budget, the other rules at their actual spend.
     labels = budget if cell["rule"] == "FixedBudget" else totals.queries
     order = structure.root_sum**2 / labels
     return {"queries": totals.queries, "regret": totals.regret, "constant": totals.regret / order}
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare R·B/(Σ √(d_u T_u))² over structures and budgets."""
     constants = {rule: _constants(table, rule) for rule in RULES}
-    fixed_budget = table.filter(table["rule"] == "FixedBudget")
+    fixed_budget = table.filter(rule="FixedBudget")
     spent = (fixed_budget["queries"] / fixed_budget["budget"]).to_numpy().max()
     ends = [list(STRUCTURES).index(name) for name in ("extreme", "equal")]
     uniform = jackknife(ratio, constants["Uniform"][:, ends, -1])
     return [
-        *(
-            _flatness(source, rule, constants[rule])
-            for source, rule in (("Theorem 1", "QuFUR"), ("Theorem 2", "FixedBudget"))
-        ),
+        _flatness("Theorem 1", "QuFUR", constants["QuFUR"]),
+        _flatness("Theorem 2", "FixedBudget", constants["FixedBudget"]),
         Statement(
             "Theorem 2",
             "Algorithm 2 never exceeds its budget",
@@ -96,10 +82,9 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def _constants(table: pl.DataFrame, rule: str) -> Floats:
+def _constants(table: Table, rule: str) -> Floats:
     """Return the constants of each seed, a row per structure and a column per budget."""
-    rows = table.filter(table["rule"] == rule)
-    parts = [rows.filter(rows["structure"] == name) for name in STRUCTURES]
+    parts = [table.filter(rule=rule, structure=name) for name in STRUCTURES]
     return np.stack([per_seed(part, ["budget"], "constant") for part in parts], axis=1)
 
 
@@ -115,7 +100,7 @@ def _flatness(source: str, rule: str, constants: Floats) -> Statement:
     )
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw the constant of each rule, a point per structure and budget."""
     figure, panels = subplots(1, len(RULES), width=3.8)
     for panel, rule in zip(panels, RULES, strict=True):

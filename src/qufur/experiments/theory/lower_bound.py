@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import RULES, QuFUR, Rule
@@ -18,12 +17,7 @@ from qufur.streams import LowerBound
 from qufur.sweep.at_budgets import rule_for_budget
 from qufur.sweep.grid import play as play_rule
 from qufur.sweep.statistics import Interval, every, jackknife, per_seed
-from qufur.sweep.tasks import Row
 from qufur.theory import Structure, bayes_lower_bound, cost_lower_bound, regret_lower_bound
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 STRUCTURES = {
     "one domain": Structure([2000], [16]),
@@ -49,9 +43,8 @@ bound is above the bound."""
 
 def cells(seeds: int) -> list[Cell]:
     """Run every rule over both models at every budget; θ* is drawn for each seed."""
-    names = ("seed", "structure", "model", "budget", "rule")
-    settings = product(range(REPEATS * seeds), STRUCTURES, MODELS, BUDGETS, RULE_CLASSES)
-    return [dict(zip(names, setting, strict=True)) for setting in settings]
+    seed = range(REPEATS * seeds)
+    return cells_of(seed=seed, structure=STRUCTURES, model=MODELS, budget=BUDGETS, rule=RULE_CLASSES)
 
 
 def play(cell: Cell) -> Row:
@@ -70,23 +63,21 @@ def _rule(structure: str, model: str, budget: int, rule: str) -> Rule:
     return QuFUR(tuned.alpha) if isinstance(tuned, QuFUR) else tuned  # the cap was only needed to search α
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare mean regret and cost with the lower bounds."""
-    one, three = (table.filter(table["structure"] == name) for name in STRUCTURES)
-    qufur = table.filter(table["rule"] == "QuFUR")
+    one, three = (table.filter(structure=name) for name in STRUCTURES)
     everywhere = "at B = E[Q], for every rule, budget and model"
     enough = "at B = E[Q] or Σ d_u, if that is more, for every rule, budget and model"
+    cost = "E[cR + Q] ≥ √c Σ √(d_u T_u)/7500 for QuFUR(α = c) of either model"
     return [
         _above("Theorem 3", f"E[R] ≥ (Σ √(d_u T_u))²/(7500 B) {enough}", three, _theorem),
         _above("Theorem 7", f"E[R] ≥ dT/(7500 B) in one domain {enough}", one, _theorem),
         _above("proof of Theorem 3", f"E[R] ≥ (Σ √n_i)²/(6(B + 2 Σ d_u)) {everywhere}", table, _bayes),
-        _above(
-            "Theorem 8", "E[cR + Q] ≥ √c Σ √(d_u T_u)/7500 for QuFUR(α = c) of either model", qufur, _cost
-        ),
+        _above("Theorem 8", cost, table.filter(rule="QuFUR"), _cost),
     ]
 
 
-def _above(source: str, claim: str, table: pl.DataFrame, share: Callable[..., float]) -> Statement:
+def _above(source: str, claim: str, table: Table, share: Callable[..., float]) -> Statement:
     groups = table.partition_by(["structure", "model", "budget", "rule"])
     shares = [_interval(rows, share, ODDS / len(groups)) for rows in groups]
     lowest = min(shares, key=lambda interval: interval.value)
@@ -95,7 +86,7 @@ def _above(source: str, claim: str, table: pl.DataFrame, share: Callable[..., fl
     return Statement(source, f"{claim}: {margin}", f"smallest ratio {lowest} of {len(shares)}", holds)
 
 
-def _interval(rows: pl.DataFrame, share: Callable[..., float], odds: float) -> Interval:
+def _interval(rows: Table, share: Callable[..., float], odds: float) -> Interval:
     structure = STRUCTURES[rows["structure"][0]]
     samples = rows.select("queries", "regret", "alpha").to_numpy()
     return jackknife(lambda part: share(structure, *part.mean(axis=0)), samples, confidence=1 - odds)
@@ -113,11 +104,11 @@ def _cost(structure: Structure, queries: float, regret: float, alpha: float) -> 
     return (alpha * regret + queries) / cost_lower_bound(structure, alpha)
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw regret against labels for both models and structures, with the bounds."""
     figure, panels = subplots(2, 2)
     for panel, (model, (name, structure)) in zip(panels, product(MODELS, STRUCTURES.items()), strict=True):
-        rows = table.filter((table["structure"] == name) & (table["model"] == model))
+        rows = table.filter(structure=name, model=model)
         Q, R = (per_seed(rows, ["rule", "budget"], column).mean(axis=0) for column in ("queries", "regret"))
         for rule, queries, regret in zip(sorted(RULE_CLASSES), Q, R, strict=True):
             panel.plot(queries, regret, ms=5, lw=1.2, label=rule, **LOOKS[rule])

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import astuple
 
 import numpy as np
 
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table
 from qufur.figures.style import LOOKS, plain_ticks, subplots
 from qufur.hypotheses import LinearBall
 from qufur.models import ConfidenceSet, Model, Ridge
 from qufur.rules import FixedBudget, QuFUR
 from qufur.streams import HiddenDomains, MostUncertain, Stream
-from qufur.sweep.equal_labels import at_equal_labels
+from qufur.sweep.equal_labels import ratios_at_equal_labels
 from qufur.sweep.grid import play as play_rule
-from qufur.sweep.statistics import Interval, every, jackknife, per_seed, ratio
-from qufur.sweep.tasks import Row
+from qufur.sweep.statistics import every, per_seed
 from qufur.theory import Bounds, Structure, linear_eluder_bound, nonlinear_bounds, nonlinear_budget_bounds
 from qufur.theory.nonlinear import LARGEST
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 STRUCTURE, NOISE = Structure([200, 400], [3, 1]), 1.0
 QUIET_STRUCTURE, QUIET_NOISE = Structure([400, 400], [1, 1]), 0.01
@@ -84,7 +79,7 @@ def _model(rule: str, stream: Stream) -> Model:
     return ConfidenceSet(ball, horizon=stream.horizon, radius=radius, noise=noise, failure_probability=DELTA)
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare regrets at equal labels, and runs with the bounds."""
     budgeted = table.filter(table["rule"].is_in([FOUR, ADVERSARY]))
     spent = (budgeted["queries"] / budgeted["parameter"]).to_numpy()
@@ -104,8 +99,9 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def _judge_ratios(table: pl.DataFrame, rule: str, radius: str) -> Statement:
-    ratios, dim = regret_ratios(table, rule), sum(STRUCTURE.dims)
+def _judge_ratios(table: Table, rule: str, radius: str) -> Statement:
+    ratios = ratios_at_equal_labels(table, "regret", rule, ONE, SHARES)
+    dim = sum(STRUCTURE.dims)
     return Statement(
         "after Theorem 4",
         f"with {radius} Algorithm 3's regret is at most d = {dim} times Algorithm 1's at equal labels",
@@ -115,23 +111,11 @@ def _judge_ratios(table: pl.DataFrame, rule: str, radius: str) -> Statement:
     )
 
 
-def regret_ratios(table: pl.DataFrame, rule: str) -> dict[float, Interval]:
-    """Return regret over Algorithm 1's at each share of labels that all seeds of both reach."""
-    curves = at_equal_labels(table.filter(table["rule"].is_in([ONE, rule])), "regret", SHARES)
-    pairs = np.stack([curves[rule], curves[ONE]], axis=-1)
-    return {
-        share: jackknife(ratio, pairs[:, i])
-        for i, share in enumerate(SHARES)
-        if np.isfinite(pairs[:, i]).all()
-    }
-
-
-def _judge_bounds(table: pl.DataFrame, rule: str, source: str, subject: str) -> Statement:
-    rows = table.filter(table["rule"] == rule)
-    bounds = [bounds_of(rule, value) for value in rows["parameter"]]
-    limits = {name: np.array([getattr(bound, name) for bound in bounds]) for name in ("queries", "regret")}
-    below = np.all([rows[name].to_numpy() <= limit for name, limit in limits.items()], axis=0)
-    q_bound, r_bound = limits["queries"].min(), limits["regret"].min()
+def _judge_bounds(table: Table, rule: str, source: str, subject: str) -> Statement:
+    rows = table.filter(rule=rule)
+    limits = np.array([astuple(bounds_of(rule, value)) for value in rows["parameter"]])
+    below = np.all(rows.select("queries", "regret").to_numpy() <= limits, axis=1)
+    q_bound, r_bound = limits.min(axis=0)
     T = setting(rule)[0].horizon
     return Statement(
         source,
@@ -151,14 +135,13 @@ def bounds_of(rule: str, parameter: float) -> Bounds:
     eluder = [linear_eluder_bound(d_u, T_u**-2.0) for T_u, d_u in domains]
     complexity = Structure([T_u for T_u, _ in domains], eluder)
     log_covering = LinearBall(dim).log_covering(T**-2.0)
+    settings = {"log_covering": log_covering, "noise": noise, "delta": DELTA}
     if rule in (FOUR, ADVERSARY):
-        return nonlinear_budget_bounds(
-            complexity, round(parameter), log_covering=log_covering, noise=noise, delta=DELTA
-        )
-    return nonlinear_bounds(complexity, parameter, log_covering=log_covering, noise=noise, delta=DELTA)
+        return nonlinear_budget_bounds(complexity, round(parameter), **settings)
+    return nonlinear_bounds(complexity, parameter, **settings)
 
 
-def _judge_within(table: pl.DataFrame) -> Statement:
+def _judge_within(table: Table) -> Statement:
     # No squared error exceeds 4; the tolerance absorbs rounding.
     informative = table.filter(table["smallest"] < LARGEST - 1e-9)
     paper, practical = (
@@ -174,27 +157,24 @@ def _judge_within(table: pl.DataFrame) -> Statement:
     )
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw regret against queries, then the ratios at equal labels."""
     figure, (first, second) = subplots(1, 2)
     for rule, look in CURVES.items():
-        rows = table.filter(table["rule"] == rule)
+        rows = table.filter(rule=rule)
         Q, R = (per_seed(rows, ["parameter"], column).mean(axis=0) for column in ("queries", "regret"))
         first.plot(Q, R, label=rule, ms=5, lw=1.2, **look)
-    four = table.filter(table["rule"] == FOUR)
+    four = table.filter(rule=FOUR)
     first.plot(four["queries"].mean(), four["regret"].mean(), label=FOUR, ms=6, ls="", **LOOKS["FixedBudget"])
-    first.set(
-        xscale="log", yscale="log", xlabel="queries Q", ylabel="regret R", title="Regret against queries"
-    )
+    first.set(xscale="log", yscale="log", title="Regret against queries")
+    first.set(xlabel="queries Q", ylabel="regret R")
     plain_ticks(first)
     first.legend(frameon=False, fontsize="small")
     for rule, shift in ((PAPER, 0.98), (PRACTICAL, 1.02)):
-        ratios = regret_ratios(table, rule)
-        values = np.array([(r.value, r.value - r.low, r.high - r.value) for r in ratios.values()]).reshape(
-            -1, 3
-        )
-        percent = 100 * shift * np.array(list(ratios))
-        second.errorbar(percent, values[:, 0], yerr=values[:, 1:].T, ms=5, lw=1.2, capsize=2, **CURVES[rule])
+        ratios = ratios_at_equal_labels(table, "regret", rule, ONE, SHARES)
+        value, low, high = np.reshape([astuple(interval) for interval in ratios.values()], (-1, 3)).T
+        percent, yerr = 100 * shift * np.array(list(ratios)), [value - low, high - value]
+        second.errorbar(percent, value, yerr=yerr, ms=5, lw=1.2, capsize=2, **CURVES[rule])
     for level in (1, sum(STRUCTURE.dims)):
         second.axhline(level, color="0.5", lw=0.8, ls=":")
     second.set(xlabel="labels, % of the stream", ylabel="regret / that of Algorithm 1", ylim=(0, None))

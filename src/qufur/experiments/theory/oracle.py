@@ -6,13 +6,9 @@ worth learning.
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import DomainOracle, QuFUR, Rule, Uniform
@@ -20,27 +16,26 @@ from qufur.streams import LowerBound, Stream
 from qufur.sweep.at_budgets import rule_for_budget
 from qufur.sweep.grid import play as play_rule
 from qufur.sweep.statistics import Interval, every, jackknife, per_seed, ratio
-from qufur.sweep.tasks import Row
 from qufur.theory import Structure, largest_budget, oracle_alpha
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 STRUCTURE = Structure(durations=[1_000, 2_000, 5_000, 12_000], dims=[20, 10, 2, 1])
 BUDGETS = (500, 1_000, 2_000, 5_000, 10_000)
 """`largest_budget` lies between the third and the fourth; above it the oracle buys whole domains."""
 
-RULES = ("QuFUR", "QuFUR, oracle's α", "DomainOracle", "Uniform")
+WITH_ORACLE_ALPHA = "QuFUR, oracle's α"
+RULES = {
+    "QuFUR": LOOKS["QuFUR"],
+    WITH_ORACLE_ALPHA: {**LOOKS["QuFUR"], "ls": ":", "mfc": "none"},
+    "DomainOracle": LOOKS["DomainOracle"],
+    "Uniform": LOOKS["Uniform"],
+}
+"""Rules with their styles."""
 SAME_ORDER = 2.0
 
 
 def cells(seeds: int) -> list[Cell]:
     """Run every rule at every budget on the same streams."""
-    return [
-        {"seed": seed, "budget": budget, "rule": rule}
-        for seed, budget, rule in product(range(seeds), BUDGETS, RULES)
-    ]
+    return cells_of(seed=range(seeds), budget=BUDGETS, rule=RULES)
 
 
 def play(cell: Cell) -> Row:
@@ -53,18 +48,18 @@ def play(cell: Cell) -> Row:
 
 
 def _rule(name: str, budget: int, model: Ridge, stream: Stream) -> Rule:
-    if name == "QuFUR, oracle's α":
+    if name == WITH_ORACLE_ALPHA:
         return QuFUR(oracle_alpha(STRUCTURE, budget))
     rules: dict[str, type[Rule]] = {"QuFUR": QuFUR, "DomainOracle": DomainOracle, "Uniform": Uniform}
     return rule_for_budget(rules[name], budget, model, stream)
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare regrets at equal budgets, and report the spend of the oracle's α."""
     small = sum(budget <= largest_budget(STRUCTURE) for budget in BUDGETS)
     matched, uniform = (_ratios(table, rule) for rule in ("QuFUR", "Uniform"))
-    with_oracle_alpha = _ratios(table, "QuFUR, oracle's α")
-    spent = per_seed(table.filter(table["rule"] == "QuFUR, oracle's α"), ["budget"], "queries")
+    with_oracle_alpha = _ratios(table, WITH_ORACLE_ALPHA)
+    spent = per_seed(table.filter(rule=WITH_ORACLE_ALPHA), ["budget"], "queries")
     overspend = float((spent.mean(axis=0) / BUDGETS).max())
     return [
         _at_most("Section 4.1", "small budgets: QuFUR's regret", matched[:small]),
@@ -85,44 +80,29 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def _ratios(table: pl.DataFrame, rule: str) -> list[Interval]:
+def _ratios(table: Table, rule: str) -> list[Interval]:
     """Return regret over the oracle's at each budget."""
-    parts = [
-        per_seed(table.filter(table["rule"] == name), ["budget"], "regret") for name in (rule, "DomainOracle")
-    ]
-    both: Floats = np.stack(parts, axis=-1)
-    return [jackknife(ratio, both[:, i]) for i in range(len(BUDGETS))]
+    regrets = [per_seed(table.filter(rule=name), ["budget"], "regret") for name in (rule, "DomainOracle")]
+    return [jackknife(ratio, pairs) for pairs in np.transpose(regrets, (2, 1, 0))]
 
 
 def _at_most(source: str, subject: str, ratios: list[Interval]) -> Statement:
     claim = f"{subject} is at most {SAME_ORDER:.0f} times the oracle's"
-    return Statement(
-        source, claim, _listed(ratios), every(interval.within(0, SAME_ORDER) for interval in ratios)
-    )
+    holds = every(interval.within(0, SAME_ORDER) for interval in ratios)
+    return Statement(source, claim, _listed(ratios), holds)
 
 
 def _listed(ratios: list[Interval]) -> str:
     return ", ".join(f"{interval.value:.2f}" for interval in ratios) + " times"
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw regret against labels bought."""
     figure, (panel,) = subplots(1, 1)
-    for rule in RULES:
-        rows = table.filter(table["rule"] == rule)
+    for rule, look in RULES.items():
+        rows = table.filter(rule=rule)
         Q, R = (per_seed(rows, ["budget"], column).mean(axis=0) for column in ("queries", "regret"))
-        oracle_alpha = rule not in LOOKS
-        look = LOOKS["QuFUR"] if oracle_alpha else LOOKS[rule]
-        panel.plot(
-            Q,
-            R,
-            label=rule,
-            ms=5,
-            lw=1.2,
-            ls=":" if oracle_alpha else "-",
-            mfc="none" if oracle_alpha else None,
-            **look,
-        )
+        panel.plot(Q, R, label=rule, ms=5, lw=1.2, **look)
     panel.axvline(largest_budget(STRUCTURE), color="0.5", lw=0.8, ls="--")
     panel.set(xscale="log", yscale="log", xlabel="labels bought", ylabel="regret R")
     panel.set_title("Right of the dashed line the oracle buys whole domains", fontsize="medium")

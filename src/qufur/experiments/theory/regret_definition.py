@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of
 from qufur.figures.style import LOOKS, subplots
 from qufur.hypotheses import FiniteLinear
 from qufur.models import ConfidenceSet, Model, Ridge
@@ -16,11 +13,6 @@ from qufur.rules import QuFUR
 from qufur.streams import HiddenDomains, MostUncertain, Stream
 from qufur.sweep.grid import play as play_rule
 from qufur.sweep.statistics import Interval, jackknife
-from qufur.sweep.tasks import Row
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 NOISE = 0.3
 ALPHA = 0.3
@@ -42,7 +34,7 @@ NARROW = 0.1
 
 def cells(seeds: int) -> list[Cell]:
     """Run each learner on separate streams."""
-    return [{"seed": seed, "learner": name} for seed, name in product(range(REPEATS * seeds), LEARNERS)]
+    return cells_of(seed=range(REPEATS * seeds), learner=LEARNERS)
 
 
 def play(cell: Cell) -> Row:
@@ -66,7 +58,7 @@ def _confidence_set(seed: int) -> tuple[Model, Stream]:
     return ConfidenceSet(hypotheses, radius=1.0, noise=NOISE), stream
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare the means of both definitions."""
     return [_statement(name, samples(table, name)) for name in LEARNERS]
 
@@ -82,9 +74,9 @@ def _statement(name: str, pairs: Floats) -> Statement:
     )
 
 
-def samples(table: pl.DataFrame, name: str) -> Floats:
+def samples(table: Table, name: str) -> Floats:
     """Return R and Reg, a row per run."""
-    return table.filter(table["learner"] == name).sort("seed").select("regret", "excess").to_numpy()
+    return table.filter(learner=name).sort("seed").select("regret", "excess").to_numpy()
 
 
 def relative_gap(pairs: Floats) -> Interval:
@@ -94,7 +86,7 @@ def relative_gap(pairs: Floats) -> Interval:
     return Interval(gap.value / unit, gap.low / unit, gap.high / unit)
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw Reg against R, a point per run, and the interval of R − Reg against the number of runs."""
     figure, (first, second) = subplots(1, 2)
     for name, look in zip(LEARNERS, (LOOKS["QuFUR"], LOOKS["Uniform"]), strict=True):

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
-from typing import TYPE_CHECKING
+from dataclasses import astuple
+from functools import partial
 
 import numpy as np
 
 from qufur.arrays import Floats, Ints
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of, judge_shares
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import QuFUR
 from qufur.streams import HiddenDomains
 from qufur.sweep.grid import play as play_rule
 from qufur.sweep.statistics import per_seed
-from qufur.sweep.tasks import Row
 from qufur.theory import Bounds, Structure, qufur_order, subsequence_bounds
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 NOISE = 1.0
 STRUCTURE = Structure(durations=[4_000, 1_000, 10_000, 500, 4_500], dims=[8, 3, 2, 12, 4])
 ALPHAS = (0.3, 3.0)
-PARTS = ("queries", "regret")
 CONSTANT = 2.0
 """Constant of the order: a single domain has Q = √2 · √(α d T)."""
 
@@ -60,7 +54,7 @@ def dimension(positions: Ints) -> int:
 
 def cells(seeds: int) -> list[Cell]:
     """Run both α on the same streams."""
-    return [{"seed": seed, "alpha": alpha} for seed, alpha in product(range(seeds), ALPHAS)]
+    return cells_of(seed=range(seeds), alpha=ALPHAS)
 
 
 def play(cell: Cell) -> Row:
@@ -75,51 +69,42 @@ def play(cell: Cell) -> Row:
     return row
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Compare the means within each subsequence with the bounds, with and without constants."""
-    q_bound, r_bound = shares(
-        table, lambda size, dim, alpha: subsequence_bounds(size, dim, alpha, delta=None)
-    )
-    q_order, r_order = shares(table, lambda size, dim, alpha: qufur_order(Structure([size], [dim]), alpha))
-    count = len(subsequences())
+    source = "after Theorem 1"
+    subject = f"E[Q] and E[R] within each of {len(subsequences())} subsequences are"
+    of_orders = f"{subject} at most {CONSTANT:.0f} times their orders"
+    bound_shares = shares(table, partial(subsequence_bounds, delta=None))
     return [
-        Statement(
-            "after Theorem 1",
-            f"E[Q] and E[R] within each of {count} subsequences are below the bounds with constants",
-            f"at most {q_bound.max():.2f} and {r_bound.max():.2f} of them",
-            bool(q_bound.max() <= 1 and r_bound.max() <= 1),
-        ),
-        Statement(
-            "after Theorem 1",
-            f"E[Q] and E[R] within each of {count} subsequences are at most {CONSTANT:.0f} times their "
-            "orders",
-            f"at most {q_order.max():.2f} and {r_order.max():.2f} times",
-            bool(q_order.max() <= CONSTANT and r_order.max() <= CONSTANT),
-        ),
+        judge_shares(source, f"{subject} below the bounds with constants", bound_shares),
+        judge_shares(source, of_orders, shares(table, order), limit=CONSTANT),
     ]
 
 
-def shares(table: pl.DataFrame, bounds_of: Callable[[int, int, float], Bounds]) -> tuple[Floats, Floats]:
-    """Return the mean queries and regret as shares of bounds: a row per subsequence, a column per α."""
-    queries, regret = [], []
+def order(size: int, dim: int, alpha: float) -> Bounds:
+    """Return the order of the bounds on a subsequence."""
+    return qufur_order(Structure([size], [dim]), alpha)
+
+
+def shares(table: Table, bounds_of: Callable[[int, int, float], Bounds]) -> Floats:
+    """Return mean queries and regret over bounds, each with a row per subsequence and a column per α."""
+    rows = []
     for name, positions in subsequences().items():
-        bounds = [bounds_of(len(positions), dimension(positions), alpha) for alpha in ALPHAS]
-        means = {part: per_seed(table, ["alpha"], f"{part} {name}").mean(axis=0) for part in PARTS}
-        queries.append(means["queries"] / [bound.queries for bound in bounds])
-        regret.append(means["regret"] / [bound.regret for bound in bounds])
-    return np.array(queries), np.array(regret)
+        bounds = [astuple(bounds_of(len(positions), dimension(positions), alpha)) for alpha in ALPHAS]
+        means = [per_seed(table, ["alpha"], f"{part} {name}").mean(axis=0) for part in ("queries", "regret")]
+        rows.append(means / np.transpose(bounds))
+    return np.stack(rows, axis=1)
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw queries and regret within each subsequence in units of their order."""
     figure, panels = subplots(1, 2, width=5.0, height=4.6)
-    parts = shares(table, lambda size, dim, alpha: qufur_order(Structure([size], [dim]), alpha))
+    parts = shares(table, order)
     names = list(subsequences())
     for panel, title, values in zip(panels, ("queries Q", "regret R"), parts, strict=True):
         for alpha, column, face in zip(ALPHAS, values.T, ("white", None), strict=True):
-            panel.plot(
-                column, range(len(names)), ls="", ms=5, label=f"α = {alpha}", mfc=face, **LOOKS["QuFUR"]
-            )
+            look = {"ls": "", "ms": 5, "mfc": face, **LOOKS["QuFUR"]}
+            panel.plot(column, range(len(names)), label=f"α = {alpha}", **look)
         panel.axvline(CONSTANT, color="0.5", lw=0.8, ls=":")
         panel.set(xlabel=f"{title} within I, in units of its order", xlim=(0, 1.1 * CONSTANT))
         panel.set_yticks(range(len(names)), names if panel is panels[0] else [""] * len(names))

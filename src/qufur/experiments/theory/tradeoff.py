@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING
+from dataclasses import astuple
 
 import numpy as np
 
 from qufur.arrays import Floats
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table, cells_of, judge_shares
 from qufur.figures.style import LOOKS, subplots
 from qufur.models import Ridge
 from qufur.rules import QuFUR
 from qufur.streams import HiddenDomains
 from qufur.sweep.grid import play as play_rule
-from qufur.sweep.statistics import Interval, jackknife, per_seed, slope
-from qufur.sweep.tasks import Row
+from qufur.sweep.statistics import jackknife, per_seed, slope
 from qufur.theory import Structure, cost_bound, qufur_bounds
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 STRUCTURE = Structure(durations=[20_000, 40_000, 40_000], dims=[2, 4, 1])
 NOISE = 1.0
@@ -35,7 +29,7 @@ REPEATS = 5
 
 def cells(seeds: int) -> list[Cell]:
     """Run every α on the same streams."""
-    return [{"seed": seed, "alpha": float(a)} for seed, a in product(range(REPEATS * seeds), ALPHAS)]
+    return cells_of(seed=range(REPEATS * seeds), alpha=ALPHAS.tolist())
 
 
 def play(cell: Cell) -> Row:
@@ -46,33 +40,16 @@ def play(cell: Cell) -> Row:
     return {"queries": totals.queries, "regret": totals.regret}
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Fit the slopes and locate the cheapest α."""
     Q, R = (per_seed(table, ["alpha"], column) for column in ("queries", "regret"))
-    q_slope, r_slope = (jackknife(lambda samples: slope(ALPHAS, samples), part) for part in (Q, R))
-    bounds = [qufur_bounds(STRUCTURE, alpha, noise=NOISE, delta=None) for alpha in ALPHAS]
-    q_share = max(np.mean(Q, axis=0) / [bound.queries for bound in bounds])
-    r_share = max(np.mean(R, axis=0) / [bound.regret for bound in bounds])
+    bounds = [astuple(qufur_bounds(STRUCTURE, alpha, noise=NOISE, delta=None)) for alpha in ALPHAS]
+    shares = np.mean([Q, R], axis=1) / np.transpose(bounds)
     balance = Q.mean(axis=0) / (ALPHAS * R.mean(axis=0))
     return [
-        Statement(
-            "Theorem 1",
-            "Q grows as α^0.5, within 0.05, over two decades",
-            f"α^{q_slope}",
-            _near(q_slope, 0.5),
-        ),
-        Statement(
-            "Theorem 1",
-            "R falls as α^-0.5, within 0.05, over two decades",
-            f"α^{r_slope}",
-            _near(r_slope, -0.5),
-        ),
-        Statement(
-            "Theorem 1",
-            "E[Q] and E[R] are below the bounds with constants, at every α",
-            f"at most {q_share:.2f} and {r_share:.2f} of them",
-            bool(q_share <= 1 and r_share <= 1),
-        ),
+        _judge_slope("Q grows as α^0.5", Q, 0.5),
+        _judge_slope("R falls as α^-0.5", R, -0.5),
+        judge_shares("Theorem 1", "E[Q] and E[R] are below the bounds with constants, at every α", shares),
         Statement(
             "after Theorem 1",
             "Q ≈ αR at noise 1: Q/(αR) between 1/2 and 2 at every α",
@@ -83,8 +60,10 @@ def judge(table: pl.DataFrame) -> list[Statement]:
     ]
 
 
-def _near(interval: Interval, value: float) -> bool | None:
-    return interval.within(value - 0.05, value + 0.05)
+def _judge_slope(claim: str, samples: Floats, expected: float) -> Statement:
+    measured = jackknife(lambda part: slope(ALPHAS, part), samples)
+    holds = measured.within(expected - 0.05, expected + 0.05)
+    return Statement("Theorem 1", f"{claim}, within 0.05, over two decades", f"α^{measured}", holds)
 
 
 def _judge_cost(Q: Floats, R: Floats) -> list[Statement]:
@@ -120,7 +99,7 @@ def mean_costs(Q: Floats, R: Floats) -> Floats:
     return np.asarray(COSTS[:, None] * R.mean(axis=0) + Q.mean(axis=0))
 
 
-def draw(table: pl.DataFrame) -> Figure:
+def draw(table: Table) -> Figure:
     """Draw Q and R against α, then the total cost against α/c."""
     Q, R = (per_seed(table, ["alpha"], column) for column in ("queries", "regret"))
     figure, (first, second) = subplots(1, 2)

@@ -111,12 +111,11 @@ class Innovations:
     @classmethod
     def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> Innovations:
         """Load the state from arrays that `arrays` returned."""
-        innovations = object.__new__(cls)
-        innovations._constant = constant
+        innovations = cls(len(arrays["innovations.pull"]), constant)
         innovations._labels, innovations._rows = arrays["innovations.labels"], arrays["innovations.rows"]
         innovations._error_sum = arrays["innovations.pull"]
         innovations.count, innovations.squares, filled = arrays["innovations.counters"].tolist()
-        innovations._filled, innovations._unwritten_drift = int(filled), []
+        innovations._filled = int(filled)
         tests = arrays["innovations.tests"], arrays["innovations.early"]
         innovations.tests = MisfitTests.restored(np.concatenate(tests))
         return innovations

@@ -81,14 +81,17 @@ class MisfitTests:
         noise, second, fourth = (totals - terms) / count
         damping = 1.0 / (10 * innovation_scale**2 - 9)  # 1/(1 + 10 q)
         w = _weights(y, square, drift, second[:, None], fourth[:, None]) * damping**2
-        scale = _before(self.weights, _squares(w)) / count
+        squares = _squares(w)
+        scale = (_running(self.weights, squares) - squares) / count
         # Early weights are tiny: without clipping, the first weights of full size would dominate the sums.
         bets = np.clip(w * _inverse_root(scale)[:, :, None], -3.0, 3.0) * damping
         z = bets * (e * _inverse_root(noise)[:, None])
         S = _running(self.sums, z.sum(axis=2))
         V = _running(self.variances, _squares(z)) + self.mixture
         self.count += len(error)
-        early = _running(self.early, _early(e, np.where(innovation_scale > 0, 1 - damping**4, 0.0)))
+        u = np.where(innovation_scale > 0, 1 - damping**4, 0.0)
+        early_terms = np.array([np.sqrt(np.abs(e)).sum(axis=1), (u * e**2).sum(axis=1), u.sum(axis=1)])
+        early = _running(self.early, early_terms)
         V += _excess(early, np.minimum(before + self.segment, self.count), totals[0])
         log = (np.log(self.mixture / V) + S**2 / V) / 2
         log[DRIFT, S[DRIFT] < 0] = 0.0
@@ -125,11 +128,6 @@ def _weights(y: Floats, square: Floats, drift: Floats, second: Floats, fourth: F
     return np.array([drift, square - second, y * (square - slope), np.ones_like(y)])
 
 
-def _early(e: Floats, u: Floats) -> Floats:
-    """Return the terms of Σ √|e|, Σ u e² and Σ u, one per segment."""
-    return np.array([np.sqrt(np.abs(e)).sum(axis=1), (u * e**2).sum(axis=1), u.sum(axis=1)])
-
-
 def _excess(early: Floats, count: Floats, squares: Floats) -> Floats:
     """Return the part of V due to outliers among early labels; `squares` is Σ e² over `count` labels."""
     roots, early_squares, weight = early
@@ -140,8 +138,7 @@ def _excess(early: Floats, count: Floats, squares: Floats) -> Floats:
 
 def _segments(values: Floats) -> Floats:
     """Return one row per segment. Zeros pad the last row; e = 0 has no effect on the tests."""
-    length = -(-len(values) // MisfitTests.segment) * MisfitTests.segment
-    padded = values if len(values) == length else np.append(values, np.zeros(length - len(values)))
+    padded = np.append(values, np.zeros(-len(values) % MisfitTests.segment))
     return padded.reshape(-1, MisfitTests.segment)
 
 
@@ -158,8 +155,3 @@ def _running(total: Floats, terms: Floats) -> Floats:
     sums = total[:, None] + np.cumsum(terms, axis=1)
     total[:] += terms.sum(axis=1)
     return np.asarray(sums)
-
-
-def _before(total: Floats, terms: Floats) -> Floats:
-    """Return the running sums before each term, and add all terms to `total` in place."""
-    return _running(total, terms) - terms

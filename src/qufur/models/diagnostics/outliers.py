@@ -14,8 +14,6 @@ MAX_WIDTHS = 10.0
 """Maximum distance of a label from the range, in widths of the range."""
 MIN_LABELS = 20
 """Labels that a learned range needs."""
-SMALL_BATCH = 8
-"""Labels up to which Python is faster than NumPy."""
 
 
 class ObservedRange(NamedTuple):
@@ -75,8 +73,7 @@ def first_outlier(observed: ObservedRange, names: Sequence[object], labels: Floa
     """
     low, high, count = observed
     margin = MAX_WIDTHS * (high - low)
-    ends = labels.tolist() if len(labels) <= SMALL_BATCH else (labels.min(), labels.max())
-    if all(low - margin <= end <= high + margin for end in ends):
+    if all(low - margin <= label <= high + margin for label in labels.tolist()):
         return None  # fast path: labels never shrink a range
     if count < math.inf:
         lows = np.minimum.accumulate(np.append(low, labels[:-1]))

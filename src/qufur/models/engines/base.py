@@ -77,7 +77,9 @@ class BlockEngine(Lookahead):
         state = self._state
         if state.pending or state.labelled.sequential_only or len(queries) != len(arrivals.queries):
             return False
-        return np.array_equal(arrivals.before, self.queried + 1) and list(queries) == list(arrivals.queries)
+        if queries is not arrivals.queries and list(queries) != list(arrivals.queries):
+            return False
+        return np.array_equal(arrivals.before, self.queried + 1)
 
 
 def predict_with_arrivals(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:

@@ -9,11 +9,11 @@ import numpy as np
 
 from qufur.arrays import Axes, Floats
 from qufur.models.gram import blas
-from qufur.models.gram.posterior import ByFactor
+from qufur.models.gram.posterior import ByFactor, HostForm
 from qufur.models.gram.update import Update, shrink
 
 
-class FactorGram:
+class FactorGram(HostForm):
     """M = RᵀR through R, with z = Qᵀy of the same transformations, so that θ̂ = R⁻¹z.
 
     A new row is rotated into R (QR of R on top of the rows), never multiplied out: the loss is a
@@ -28,22 +28,22 @@ class FactorGram:
         self.z = z
         self.constant = constant
 
+    @classmethod
+    def of(cls, R: Floats, rows: Floats, moment: Floats, constant: float) -> FactorGram:
+        """Return M = RᵀR + Σ x xᵀ of some rows, with Σ x y = `moment`."""
+        form = cls(R, np.zeros(len(R)), constant)
+        form.rotate_in(rows)
+        form.z = blas.dtrsv(form.R, moment, trans=1)
+        return form
+
     @property
-    def coef(self) -> Floats:
+    def coef(self) -> Floats:  # type: ignore[override]
         """Least-squares solution θ̂ = R⁻¹z."""
         return np.asarray(blas.dtrsv(self.R, self.z))
 
-    def variance(self, X: Floats) -> Floats:
-        """Return xᵀ M⁻¹ x of each row."""
-        return self.covariances(X).variance
-
-    def covariances(self, X: Floats) -> ByFactor:
-        """Return the covariances of rows under M⁻¹."""
-        return ByFactor(self.R, X)
-
-    def score_one(self, x: Floats) -> float:
-        """Return ⟨θ̂, x⟩."""
-        return float(self.coef.dot(x))
+    def view(self, X: Floats) -> ByFactor:
+        """Return a view of a block of rows under the current M."""
+        return ByFactor(self, X, self.R)
 
     def posterior_one(self, x: Floats) -> tuple[float, None]:
         """Return xᵀ M⁻¹ x, and None: this form does not compute M⁻¹x."""
@@ -82,10 +82,10 @@ class FactorGram:
         z = self.z @ Q
         return FactorGram(R[1:, 1:], z[1:]), float(z[0] ** 2)
 
-    def rotate_in(self, X: Floats, y: Floats) -> None:
-        """Add rows without an `Update`."""
+    def rotate_in(self, X: Floats) -> None:
+        """Add rows with labels 0, without an `Update`."""
         if len(X):
-            self._rotate_in(X, y[:, None])
+            self._rotate_in(X, np.zeros((len(X), 1)))
 
     def _rotate_in(self, X: Floats, columns: Floats) -> Floats:
         """Add rows whose labels are the first of `columns`; return the rotated columns."""
@@ -101,11 +101,7 @@ class FactorGram:
         """Set M to γM + (1 − γ)λI: scale R by √γ and rotate √((1 − γ)λ) I in."""
         for array in (self.R, self.z):
             shrink(array, math.sqrt(factor))
-        self.rotate_in(math.sqrt((1 - factor) * regularization) * np.eye(len(self.z)), np.zeros(len(self.z)))
-
-    def copy(self) -> FactorGram:
-        """Return an independent copy."""
-        return FactorGram(self.R.copy(order="F"), self.z.copy(), self.constant)
+        self.rotate_in(math.sqrt((1 - factor) * regularization) * np.eye(len(self.z)))
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return all arrays of the state."""

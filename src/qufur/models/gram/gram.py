@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any, Union, cast
 import numpy as np
 
 from qufur._internal.tensors import beside, on_host
-from qufur.arrays import Floats, Ints, check_shapes
+from qufur.arrays import Floats, check_shapes
 from qufur.models.diagnostics.evidence import Evidence
 from qufur.models.diagnostics.innovations import Innovations
 from qufur.models.diagnostics.misfit import MisfitTests, usual_errors
 from qufur.models.gram.cholesky import FactorGram
 from qufur.models.gram.inverse import InverseGram, squares_of
 from qufur.models.gram.low_rank import LowRankGram
-from qufur.models.gram.posterior import View
+from qufur.models.gram.posterior import HostForm, View
 from qufur.models.gram.update import Absorbed, Update, cholesky_of_sum
 
 if TYPE_CHECKING:
     from qufur.models.gram.torch_inverse import TorchGram
 
-HostForm = LowRankGram | InverseGram | FactorGram
-Form = Union[HostForm, "TorchGram"]
+Form = Union[LowRankGram, InverseGram, FactorGram, "TorchGram"]
 
 
 class Gram:
@@ -92,7 +91,7 @@ class Gram:
 
     def view(self, X: Floats) -> View:
         """Return a view of a block of rows under the current M."""
-        return LinearView(self, X) if isinstance(self.form, HostForm) else self.form.view(X)
+        return self.form.view(X)
 
     def move_to(self, device: Any) -> None:
         """Move M to a torch device, or to the host if `device` is None.
@@ -174,18 +173,12 @@ class Gram:
         if y is not None:
             self.innovations.note(Absorbed(rows.X, y, innovation, innovation_scale))
         if isinstance(form, FactorGram) and form.R[-1, -1] ** 2 > 4 * information:
-            self._invert_if_safe(form)
+            # O(d³), so it is tried only when the information about the constant has quadrupled.
+            inverse = InverseGram.of_factor(form)
+            if not 10 * inverse.risk(0.0) > inverse.max_condition:
+                self.form = inverse
         self._invert_if_full()
         return innovation
-
-    def _invert_if_safe(self, factor: FactorGram) -> None:
-        """Return to the inverse if it is accurate again.
-
-        O(d³), so the caller tries it only when the information about the constant has quadrupled.
-        """
-        form = InverseGram.of_factor(factor)
-        if not 10 * form.risk(0.0) > form.max_condition:
-            self.form = form
 
     def absorb_one(self, x: Floats, solved: Floats, variance: float, y: float | None) -> None:
         """Add one row whose M⁻¹x is given; faster than `absorb`."""
@@ -215,7 +208,7 @@ class Gram:
         self.innovations.note(labels)
 
     def _invert_if_full(self) -> None:
-        if isinstance(self.form, LowRankGram) and self.form.is_full:
+        if isinstance(self.form, LowRankGram) and len(self.form.rows) >= self.form.max_rows:
             self.invert()
 
     def evidence(self, regularization: float) -> Evidence:
@@ -253,39 +246,14 @@ class Gram:
         forms: dict[str, type[HostForm]] = {"basis": LowRankGram, "inverse": InverseGram, "R": FactorGram}
         (form,) = (form for name, form in forms.items() if name in arrays)
         check_shapes(arrays, form.axes | Innovations.axes, d=dim)
-        return cls._with(form.restored(arrays, constant), Innovations.restored(arrays, constant))
+        restored = cast(Form, form.restored(arrays, constant))
+        return cls._with(restored, Innovations.restored(arrays, constant))
 
     @classmethod
     def _with(cls, form: Form, innovations: Innovations) -> Gram:
         gram = object.__new__(cls)
         gram.form, gram.innovations = form, innovations
         return gram
-
-
-class LinearView(View):
-    """View of a block of rows under a Gram matrix."""
-
-    def __init__(self, gram: Gram, X: Floats) -> None:
-        self._gram = gram
-        self.X = X
-        self._covariances = cast(HostForm, gram.form).covariances(X)
-        self.variance = self._covariances.variance
-
-    def scores(self) -> Floats:
-        return self._gram.scores(self.X)
-
-    def among(self, rows: Ints) -> Floats:
-        return self._covariances.among(rows)
-
-    def update(self, rows: Ints, L: Floats) -> Update:
-        return Update(self.X[rows], self._covariances.solved(rows), L)
-
-    def toward_later(self, queries: Update, rows: Ints) -> Floats:
-        K = np.zeros((len(rows), len(self.X)))
-        for piece in pieces(len(self.X), size=max(64, len(self.X) // 8)):
-            before = rows.searchsorted(piece.stop)  # the other queries come after this piece
-            K[:before, piece] = queries.W[:before] @ self.X[piece].T
-        return K
 
 
 def pieces(count: int, *, size: int = 128) -> Iterator[slice]:

@@ -10,7 +10,7 @@ import numpy as np
 from qufur.arrays import Axes, Floats
 from qufur.models.gram import blas
 from qufur.models.gram.cholesky import FactorGram
-from qufur.models.gram.posterior import ByHalves
+from qufur.models.gram.posterior import ByHalves, HostForm
 from qufur.models.gram.update import Update, shrink
 
 
@@ -26,10 +26,10 @@ class DeferredRows:
         Rows in the buffer.
 
     >>> matrix, deferred = np.zeros((2, 2), order="F"), DeferredRows(room=2, dim=2, sign=1.0)
-    >>> deferred.add_one(np.array([1.0, 2.0]), matrix)
+    >>> deferred.add(np.array([[1.0, 2.0]]), matrix)
     >>> deferred.count, matrix.sum().item()
     (1, 0.0)
-    >>> deferred.add_one(np.array([1.0, 0.0]), matrix)
+    >>> deferred.add(np.array([[1.0, 0.0]]), matrix)
     >>> deferred.count, matrix.tolist()
     (0, [[2.0, 2.0], [0.0, 4.0]])
     """
@@ -46,38 +46,30 @@ class DeferredRows:
 
     def add(self, X: Floats, matrix: Floats) -> None:
         """Add rows to the buffer; if it is full, earlier rows enter the matrix first."""
-        if self.count + len(X) > len(self._buffer):
+        end = self.count + len(X)
+        if end > len(self._buffer):
             self.enter(matrix)
-        if len(X) > len(self._buffer):
-            blas.dsyrk(self._sign, X.T, beta=1.0, c=matrix, overwrite_c=1)
-        else:
-            self._buffer[self.count : self.count + len(X)] = X
-            self._put(len(X), matrix)
-
-    def add_one(self, x: Floats, matrix: Floats) -> None:
-        """Add one row to the buffer."""
-        self._buffer[self.count] = x
-        self._put(1, matrix)
+            end = len(X)
+        if end > len(self._buffer):
+            add_squares(self._sign, X, matrix)
+            return
+        self._buffer[self.count : end] = X
+        self.count = end
+        if end == len(self._buffer):
+            self.enter(matrix)
 
     def enter(self, matrix: Floats) -> None:
         """Add all buffered rows to the matrix, in place."""
-        if self.count == 1:
-            blas.dsyr(self._sign, self._buffer[0], a=matrix, overwrite_a=1)
-        elif self.count:
-            blas.dsyrk(self._sign, self.rows.T, beta=1.0, c=matrix, overwrite_c=1)
+        if self.count:
+            add_squares(self._sign, self.rows, matrix)
         self.clear()
 
     def clear(self) -> None:
         """Discard the buffered rows."""
         self.count = 0
 
-    def _put(self, count: int, matrix: Floats) -> None:
-        self.count += count
-        if self.count == len(self._buffer):
-            self.enter(matrix)
 
-
-class InverseGram:
+class InverseGram(HostForm):
     """M = λI + Σ x xᵀ through M⁻¹, with the least-squares solution θ̂ = M⁻¹ Σ x y.
 
     Upper triangles in Fortran order, so that BLAS reads and writes them in place and a row's variance costs
@@ -131,7 +123,7 @@ class InverseGram:
     def of_rows(cls, X: Floats, regularization: float, constant: float) -> InverseGram:
         """Return M of rows, computed in one step."""
         gram = np.asfortranarray(regularization * np.eye(X.shape[1]))
-        blas.dsyrk(1.0, X.T, beta=1.0, c=gram, overwrite_c=1)
+        add_squares(1.0, X, gram)
         form = cls(gram, gram, np.zeros(len(gram)), np.zeros(len(gram)), constant)
         form.refresh()
         return form
@@ -159,11 +151,17 @@ class InverseGram:
         # that bound is too large.
         squares += self._squares
         if squares * self._spread > self.max_condition:
-            self._spread = self._spread_of_inverse()
+            self._spread = self.trace_of_inverse / len(self.coef)
+            if self.constant > 1:
+                self._spread = max(self._spread, self.constant**2 * self._variance_of_last())
         if squares * self._spread > self.max_condition:
             # The trace overstates the largest eigenvalue by up to d; row and column sums are often closer.
             self._recent.enter(self.gram)
-            gram = self._gram_by_one()
+            gram = self.gram
+            if self.constant > 1:  # counts as 1
+                gram = gram.copy(order="F")
+                gram[:, -1] /= self.constant
+                gram[-1, -1] /= self.constant
             sums = blas.dlantr("1", gram) + blas.dlantr("I", gram)
             return float(min(squares, sums + squares - self._squares)) * self._spread
         return squares * self._spread
@@ -173,31 +171,21 @@ class InverseGram:
         """The trace of M⁻¹, which is no less than its norm."""
         late = self._late.rows
         trace = float(np.trace(self._inverse) - np.vdot(late, late))
-        return trace if self.constant == 1 else trace + (self.constant**2 - 1) * self._variance_of_last()
+        return trace + (self.constant**2 - 1) * self._variance_of_last()
 
     def variance(self, X: Floats) -> Floats:
         """Return xᵀ M⁻¹ x of each row."""
         if len(X) == 1:
             return np.array([self.posterior_one(X[0])[0]])
-        variance = ByHalves(self._inverse, X).variance
+        variance = ByHalves(self, X, self._inverse).variance
         if self._late.count:
             V = X @ self._late.rows.T
             variance = np.maximum(variance - np.einsum("ij,ij->i", V, V), 0.0)
         return variance
 
-    def covariances(self, X: Floats) -> ByHalves:
-        """Return the covariances of rows under M⁻¹."""
-        return ByHalves(self.up_to_date_inverse(), X)
-
-    def score_one(self, x: Floats) -> float:
-        """Return ⟨θ̂, x⟩."""
-        return blas.ddot(self.coef, x)  # type: ignore[no-any-return]
-
-    def posterior_one(self, x: Floats) -> tuple[float, Floats]:
-        """Return xᵀ M⁻¹ x, and M⁻¹x."""
-        solved = self.solve_one(x)
-        variance = blas.ddot(solved, x)
-        return variance if variance > 0.0 else 0.0, solved
+    def view(self, X: Floats) -> ByHalves:
+        """Return a view of a block of rows under the current M."""
+        return ByHalves(self, X, self.up_to_date_inverse())
 
     def solve_one(self, x: Floats) -> Floats:
         """Return M⁻¹x."""
@@ -214,10 +202,7 @@ class InverseGram:
         Z = rows.whitened()
         innovation = rows.innovation(y - rows.X @ self.coef)
         self.coef += innovation @ Z
-        if len(Z) == 1:
-            blas.dsyr(-1.0, Z[0], a=self.up_to_date_inverse(), overwrite_a=1)
-        else:
-            blas.dsyrk(-1.0, Z.T, beta=1.0, c=self.up_to_date_inverse(), overwrite_c=1)
+        add_squares(-1.0, Z, self.up_to_date_inverse())
         self._record(rows.X, y)
         return innovation, rows.L.diagonal()
 
@@ -226,11 +211,11 @@ class InverseGram:
         z = solved / innovation_scale
         innovation = (y - self.score_one(x)) / innovation_scale
         self.coef += innovation * z
-        self._late.add_one(z, self._inverse)
+        self._late.add(z[None], self._inverse)
         if innovation_scale > self.largest_late_scale:
             self._late.enter(self._inverse)
         self.moment += y * x
-        self._recent.add_one(x, self.gram)
+        self._recent.add(x[None], self.gram)
         self._count(1, blas.ddot(x, x) if self.constant == 1 else squares_of(x, self.constant))
         return innovation
 
@@ -257,15 +242,7 @@ class InverseGram:
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where the inverse is not."""
         R, _ = blas.dpotrf(self.gram)
-        form = FactorGram(R, np.zeros_like(self.coef), self.constant)
-        form.rotate_in(self.recent, np.zeros(len(self.recent)))
-        form.z = blas.dtrsv(form.R, self.moment, trans=1)
-        return form
-
-    def copy(self) -> InverseGram:
-        """Return an independent copy."""
-        arrays = {name: array.copy(order="K") for name, array in self.arrays().items()}
-        return self.restored(arrays, self.constant)
+        return FactorGram.of(R, self.recent, self.moment, self.constant)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return all arrays of the state."""
@@ -315,24 +292,19 @@ class InverseGram:
         self.since_refresh = 0
 
     def _trace_of_gram(self) -> float:
-        trace = float(np.trace(self.gram))
-        return trace if self.constant == 1 else trace - (1 - self.constant**-2) * float(self.gram[-1, -1])
-
-    def _spread_of_inverse(self) -> float:
-        spread = self.trace_of_inverse / len(self.coef)
-        return spread if self.constant == 1 else max(spread, self.constant**2 * self._variance_of_last())
+        return float(np.trace(self.gram) - (1 - self.constant**-2) * self.gram[-1, -1])
 
     def _variance_of_last(self) -> float:
         last = self._late.rows[:, -1]
         return float(self._inverse[-1, -1] - last @ last)
 
-    def _gram_by_one(self) -> Floats:
-        if self.constant == 1:
-            return self.gram
-        gram = self.gram.copy(order="F")
-        gram[:, -1] /= self.constant
-        gram[-1, -1] /= self.constant
-        return gram
+
+def add_squares(sign: float, X: Floats, matrix: Floats) -> None:
+    """Add `sign` · Σ x xᵀ of some rows to the upper triangle of a matrix in Fortran order, in place."""
+    if len(X) == 1:
+        blas.dsyr(sign, X[0], a=matrix, overwrite_a=1)
+    else:
+        blas.dsyrk(sign, X.T, beta=1.0, c=matrix, overwrite_c=1)
 
 
 def squares_of(X: Floats, constant: float) -> float:

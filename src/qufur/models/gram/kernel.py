@@ -54,15 +54,7 @@ class KernelGram:
 
     def variance(self, X: Floats) -> Floats:
         """Return q = ‖φ(x)‖² in (ΦᵀΦ + λI)⁻¹ of each row."""
-        return self.variance_of(X, self.coordinates(X))
-
-    def variance_of(self, X: Floats, V: Floats) -> Floats:
-        """Return q of rows with given coordinates."""
-        prior = np.asarray(self.kernel.diag(X), dtype=np.float64)
-        posterior = prior - np.einsum("ij,ij->j", V, V)
-        if (posterior < -1e-6 * np.maximum(1.0, prior)).any() or not np.isfinite(posterior).all():
-            raise _not_positive_definite(self.kernel)
-        return np.asarray(np.maximum(posterior, 0.0) / self.regularization)
+        return KernelView(self, X).variance
 
     def scores(self, X: Floats) -> Floats:
         """Return the prediction of each row."""
@@ -174,8 +166,12 @@ class KernelView(View):
     def __init__(self, gram: KernelGram, X: Floats) -> None:
         self._gram = gram
         self.X = X
-        self._V = gram.coordinates(X)
-        self.variance = gram.variance_of(X, self._V)
+        self._V = V = gram.coordinates(X)
+        prior = np.asarray(gram.kernel.diag(X), dtype=np.float64)
+        posterior = prior - np.einsum("ij,ij->j", V, V)
+        if (posterior < -1e-6 * np.maximum(1.0, prior)).any() or not np.isfinite(posterior).all():
+            raise _not_positive_definite(gram.kernel)
+        self.variance = np.maximum(posterior, 0.0) / gram.regularization
 
     def scores(self) -> Floats:
         return np.asarray(self._gram.w @ self._V)

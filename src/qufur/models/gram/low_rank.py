@@ -11,11 +11,11 @@ from qufur.arrays import Axes, Floats
 from qufur.models.gram import blas
 from qufur.models.gram.cholesky import FactorGram
 from qufur.models.gram.inverse import InverseGram
-from qufur.models.gram.posterior import ByBasis
+from qufur.models.gram.posterior import ByBasis, HostForm
 from qufur.models.gram.update import Update, cholesky_of_sum, forward, shrink
 
 
-class LowRankGram:
+class LowRankGram(HostForm):
     """M = λI + XᵀX of k rows through M⁻¹ = (I − BᵀB)/λ, with B of k rows too.
 
     This is the dual form of ridge regression: with L the Cholesky factor of XXᵀ + λI, B = L⁻¹X. A row's
@@ -48,11 +48,6 @@ class LowRankGram:
         return self._basis[: self._count]
 
     @property
-    def is_full(self) -> bool:
-        """Whether the inverse is now the cheaper form."""
-        return self._count >= self.max_rows
-
-    @property
     def max_rows(self) -> int:
         """Number of rows from which the inverse is cheaper."""
         return math.ceil(0.6 * len(self.coef))
@@ -61,31 +56,14 @@ class LowRankGram:
         """Return a bound on the condition number of M after rows with this Σ‖x‖² (constant counted as 1)."""
         return 1.0 + (self._squares + squares * self.constant**2) / self.regularization
 
-    def variance(self, X: Floats) -> Floats:
-        """Return xᵀ M⁻¹ x of each row."""
-        return self.covariances(X).variance
-
-    def covariances(self, X: Floats) -> ByBasis:
-        """Return the covariances of rows under M⁻¹."""
-        return ByBasis(self.basis, self.regularization, X)
-
-    def score_one(self, x: Floats) -> float:
-        """Return ⟨θ̂, x⟩."""
-        return float(self.coef.dot(x))
-
-    def posterior_one(self, x: Floats) -> tuple[float, Floats]:
-        """Return xᵀ M⁻¹ x, and M⁻¹x."""
-        solved = self.solve_one(x)
-        return max(0.0, float(solved.dot(x))), solved
-
-    def solve_one(self, x: Floats) -> Floats:
-        """Return M⁻¹x."""
-        basis = self.basis
-        return np.asarray((x - (basis @ x) @ basis) / self.regularization)
+    def view(self, X: Floats) -> ByBasis:
+        """Return a view of a block of rows under the current M."""
+        return ByBasis(self, X, self.basis, self.regularization)
 
     def solve(self, X: Floats) -> Floats:
-        """Return X M⁻¹."""
-        return np.asarray((X - (X @ self.basis.T) @ self.basis) / self.regularization)
+        """Return X M⁻¹, for rows X or one row."""
+        basis = self.basis
+        return np.asarray((X - (X @ basis.T) @ basis) / self.regularization)
 
     def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
         """Add rows with labels y; return the normalised innovations and their scales."""
@@ -141,14 +119,7 @@ class LowRankGram:
     def factored(self) -> FactorGram:
         """Return the same matrix as a factor, safe where this form is not."""
         R = np.sqrt(self.regularization) * np.eye(len(self.coef))
-        form = FactorGram(R, np.zeros_like(self.coef), self.constant)
-        form.rotate_in(self.rows, np.zeros(self._count))
-        form.z = blas.dtrsv(form.R, self.moment, trans=1)
-        return form
-
-    def copy(self) -> LowRankGram:
-        """Return an independent copy."""
-        return self.restored({name: array.copy() for name, array in self.arrays().items()}, self.constant)
+        return FactorGram.of(R, self.rows, self.moment, self.constant)
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return all arrays of the state."""

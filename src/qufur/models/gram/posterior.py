@@ -1,18 +1,22 @@
-"""Interfaces of posteriors and block views, and the covariances of rows under each form of a Gram matrix."""
+"""Base classes of the forms of a Gram matrix and of views of a block, and the view under each form."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Union
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints
-from qufur.models.diagnostics.evidence import Evidence
-from qufur.models.diagnostics.misfit import MisfitTests
+from qufur.arrays import Axes, Floats, Ints
 from qufur.models.gram import blas
 from qufur.models.gram.update import Update
+
+if TYPE_CHECKING:
+    from qufur.models.gram.gram import Gram
+    from qufur.models.gram.kernel import KernelGram
+
+Posterior = Union["Gram", "KernelGram"]
+"""Least squares after some rows: variances and covariances from M, predictions from the labels."""
 
 
 class View(ABC):
@@ -47,129 +51,143 @@ class View(ABC):
         """
 
 
-class Posterior(Protocol):
-    """Least squares after some rows: variances and covariances from M, predictions from the labels."""
+class LinearForm:
+    """Form of M = λI + Σ x xᵀ with the least-squares solution θ̂ = M⁻¹ Σ x y.
 
-    @property
-    def sequential_only(self) -> bool:
-        """Whether rows must enter one by one, because differences of large numbers would lose precision."""
-
-    def variance(self, X: Floats) -> Floats:
-        """Return q = ‖x‖² in M⁻¹ of each row."""
-
-    def scores(self, X: Floats) -> Floats:
-        """Return the prediction of each row."""
-
-    def scorer(self) -> Callable[[Floats], Floats]:
-        """Return a function that scores with a copy of the current posterior."""
-
-    def score_one(self, x: Floats) -> float:
-        """Return the prediction of one row."""
-
-    def posterior_one(self, x: Floats) -> tuple[float, Floats | None]:
-        """Return q of one row, and M⁻¹x if this form computes it."""
-
-    def view(self, X: Floats) -> View:
-        """Return a view of a block of rows under the current posterior."""
-
-    def squares(self, X: Floats) -> float:
-        """Return Σ‖x‖² of some rows, for `prepare_for`."""
-
-    def prepare_for(self, squares: float) -> None:
-        """Prepare for absorbing rows with Σ‖x‖² = `squares`."""
-
-    def update(self, X: Floats) -> Update:
-        """Prepare rows for `absorb`; memory grows with the square of their number."""
-
-    def covariance(self, rows: Update, X: Floats) -> Floats:
-        """Return the covariances of rows about to be absorbed with those of X."""
-
-    def absorb(self, rows: Update, y: Floats | None = None) -> Floats:
-        """Add rows with labels y, or unlabelled rows to M alone.
-
-        Returns the normalised innovation of each label.
-        """
-
-    def add(self, X: Floats, y: Floats | None = None) -> None:
-        """Add rows without a look-ahead."""
-
-    def evidence(self, regularization: float) -> Evidence:
-        """Return the evidence of the labels about noise and λ; `regularization` is the λ in M."""
-
-    def tested(self) -> MisfitTests:
-        """Return the tests of the labels' errors."""
-
-    def copy(self) -> Any:
-        """Return an independent copy."""
-
-    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return all arrays of the posterior."""
-
-
-class Covariances(ABC):
-    """Covariances x M⁻¹ x'ᵀ of rows X, computed on demand for candidates and queries.
+    It is not an `ABC`: every step tests the class of the form, and `isinstance` is slower for an `ABC`.
 
     Attributes
     ----------
-    variance
-        q = ‖x‖² in M⁻¹ of each row.
+    coef
+        θ̂, on the host.
+    constant
+        The last number of every row, or 1.
     """
 
-    variance: Floats
+    coef: Floats
+    constant: float
 
     @abstractmethod
-    def among(self, rows: Ints) -> Floats:
-        """Return the covariances of some rows among themselves."""
+    def view(self, X: Floats) -> View:
+        """Return a view of a block of rows under the current M."""
+
+    @abstractmethod
+    def solve(self, X: Floats) -> Floats:
+        """Return X M⁻¹."""
+
+    def variance(self, X: Floats) -> Floats:
+        """Return xᵀ M⁻¹ x of each row."""
+        return self.view(X).variance
+
+    def score_one(self, x: Floats) -> float:
+        """Return ⟨θ̂, x⟩."""
+        return blas.ddot(self.coef, x)  # type: ignore[no-any-return]
+
+    def solve_one(self, x: Floats) -> Floats:
+        """Return M⁻¹x."""
+        return self.solve(x)
+
+    def posterior_one(self, x: Floats) -> tuple[float, Floats | None]:
+        """Return xᵀ M⁻¹ x, and M⁻¹x if this form computes it."""
+        solved = self.solve_one(x)
+        variance = blas.ddot(solved, x)
+        return variance if variance > 0.0 else 0.0, solved
+
+
+class HostForm(LinearForm):
+    """Form whose arrays are NumPy arrays."""
+
+    axes: ClassVar[Axes]
+    """Axes of `arrays`, for `check_shapes`."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return all arrays of the state."""
+
+    @classmethod
+    @abstractmethod
+    def restored(cls, arrays: dict[str, np.ndarray[Any, Any]], constant: float = 1.0) -> Self:
+        """Return the form stored in `arrays`."""
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        arrays = {name: array.copy(order="K") for name, array in self.arrays().items()}
+        return self.restored(arrays, self.constant)
+
+
+class LinearView(View):
+    """View of a block of rows on the host; a subclass computes X M⁻¹ from the arrays of one form."""
+
+    def __init__(self, form: LinearForm, X: Floats) -> None:
+        self._form, self.X = form, X
 
     @abstractmethod
     def solved(self, rows: Ints) -> Floats:
         """Return M⁻¹x of some rows."""
 
+    def scores(self) -> Floats:
+        return np.asarray(self.X @ self._form.coef)
 
-class ByHalves(Covariances):
-    """Covariances from T, the upper triangle of M⁻¹ with half its diagonal: M⁻¹ = T + Tᵀ.
+    def update(self, rows: Ints, L: Floats) -> Update:
+        return Update(self.X[rows], self.solved(rows), L)
+
+    def toward_later(self, queries: Update, rows: Ints) -> Floats:
+        K = np.zeros((len(rows), len(self.X)))
+        size = max(64, len(self.X) // 8)
+        for start in range(0, len(self.X), size):
+            piece = slice(start, start + size)
+            before = rows.searchsorted(piece.stop)  # the other queries come after this piece
+            K[:before, piece] = queries.W[:before] @ self.X[piece].T
+        return K
+
+
+class ByHalves(LinearView):
+    """View that computes with T, the upper triangle of M⁻¹ with half its diagonal: M⁻¹ = T + Tᵀ.
 
     With Y = XT, X M⁻¹ Xᵀ = Y Xᵀ + X Yᵀ: d² flops per row, and d² more for M⁻¹x = Y + X Tᵀ.
     """
 
-    def __init__(self, inverse: Floats, X: Floats) -> None:
-        self._inverse, self._X = inverse, X
+    def __init__(self, form: LinearForm, X: Floats, inverse: Floats) -> None:
+        super().__init__(form, X)
+        self._inverse = inverse
         self._Y = blas.dtrmm(1.0, inverse, X.T, trans_a=1).T
         self._Y -= X * (inverse.diagonal() / 2)
         self.variance = np.maximum(2.0 * _products(self._Y, X), 0.0)
 
     def among(self, rows: Ints) -> Floats:
-        half = self._Y[rows] @ self._X[rows].T
+        half = self._Y[rows] @ self.X[rows].T
         return np.asarray(half + half.T)
 
     def solved(self, rows: Ints) -> Floats:
-        X = self._X[rows]
+        X = self.X[rows]
         solutions = blas.dtrmm(1.0, self._inverse, X.T).T
         solutions -= X * (self._inverse.diagonal() / 2)
         solutions += self._Y[rows]
         return np.asarray(solutions)
 
 
-class ByBasis(Covariances):
+class ByBasis(LinearView):
     """With M⁻¹ = (I − BᵀB)/λ and V = X Bᵀ, X M⁻¹ Xᵀ = (X Xᵀ − V Vᵀ)/λ, and X M⁻¹ = (X − V B)/λ."""
 
-    def __init__(self, basis: Floats, regularization: float, X: Floats) -> None:
-        self._basis, self._regularization, self._X = basis, regularization, X
+    def __init__(self, form: LinearForm, X: Floats, basis: Floats, regularization: float) -> None:
+        super().__init__(form, X)
+        self._basis, self._regularization = basis, regularization
         self._V = V = X @ basis.T
         self.variance = np.maximum(_products(X, X) - _products(V, V), 0.0) / regularization
 
     def among(self, rows: Ints) -> Floats:
-        X, V = self._X[rows], self._V[rows]
+        X, V = self.X[rows], self._V[rows]
         return np.asarray((X @ X.T - V @ V.T) / self._regularization)
 
     def solved(self, rows: Ints) -> Floats:
-        return np.asarray((self._X[rows] - self._V[rows] @ self._basis) / self._regularization)
+        return np.asarray((self.X[rows] - self._V[rows] @ self._basis) / self._regularization)
 
 
-class ByFactor(Covariances):
+class ByFactor(LinearView):
     """With M = RᵀR and V = R⁻ᵀXᵀ, X M⁻¹ Xᵀ = VᵀV, and X M⁻¹ = (R⁻¹V)ᵀ."""
 
-    def __init__(self, R: Floats, X: Floats) -> None:
+    def __init__(self, form: LinearForm, X: Floats, R: Floats) -> None:
+        super().__init__(form, X)
         self._R = R
         self._V = V = blas.dtrsm(1.0, R, X.T, trans_a=1)
         self.variance = np.einsum("ij,ij->j", V, V)

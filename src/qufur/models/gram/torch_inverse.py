@@ -12,11 +12,12 @@ from qufur.arrays import Floats
 from qufur.models.gram.cholesky import FactorGram
 from qufur.models.gram.inverse import InverseGram
 from qufur.models.gram.low_rank import LowRankGram
+from qufur.models.gram.posterior import LinearForm
 from qufur.models.gram.torch_block import TorchBlock, TorchUpdate, squares_of
 from qufur.models.gram.update import Update
 
 
-class TorchGram:
+class TorchGram(LinearForm):
     """M = λI + Σ x xᵀ through M⁻¹, with the least-squares solution θ̂ = M⁻¹ Σ x y, all on a torch device.
 
     As in `InverseGram`, M is stored beside its inverse, which is recomputed from it every 16 d rows. Only the
@@ -52,39 +53,28 @@ class TorchGram:
     @classmethod
     def of(cls, form: LowRankGram | InverseGram, device: Any) -> TorchGram:
         """Return the same matrix on a device."""
-        if isinstance(form, LowRankGram):
-            return cls._from_low_rank(form, device)
-        return cls._from_inverse(form, device)
-
-    @classmethod
-    def _from_low_rank(cls, form: LowRankGram, device: Any) -> TorchGram:
         import torch
 
-        rows, basis = on_device(form.rows, device), on_device(form.basis, device)
-        moment, coef = on_device(form.moment, device), on_device(form.coef, device)
-        unit = torch.eye(len(coef), dtype=torch.float64, device=device)
-        penalty = form.regularization
-        gram, inverse = penalty * unit + rows.T @ rows, (unit - basis.T @ basis) / penalty
-        gram_on_device = cls(gram, inverse, moment, coef, form.constant)
-        if form.constant > 1:  # a small remainder of a large M⁻¹ is a difference with few digits
-            gram_on_device.refresh()
-        return gram_on_device
-
-    @classmethod
-    def _from_inverse(cls, form: InverseGram, device: Any) -> TorchGram:
-        arrays = form.arrays()
-        tensors = {name: on_device(array, device) for name, array in arrays.items()}
-        gram, recent = tensors["gram"], tensors["recent"]
-        inverse, late = tensors["inverse"], tensors["late"]
+        tensors = {name: on_device(array, device) for name, array in form.arrays().items()}
+        moment, coef = tensors["moment"], tensors["coef"]
+        if isinstance(form, LowRankGram):
+            rows, basis, penalty = tensors["rows"], tensors["basis"], form.regularization
+            unit = torch.eye(len(coef), dtype=torch.float64, device=device)
+            gram, inverse = penalty * unit + rows.T @ rows, (unit - basis.T @ basis) / penalty
+            gram_on_device = cls(gram, inverse, moment, coef, form.constant)
+            if form.constant > 1:  # a small remainder of a large M⁻¹ is a difference with few digits
+                gram_on_device.refresh()
+            return gram_on_device
+        gram, inverse, recent, late = (tensors[name] for name in ("gram", "inverse", "recent", "late"))
         gram += recent.T @ recent
         inverse -= late.T @ late
-        gram_on_device = cls(gram, inverse, tensors["moment"], tensors["coef"], form.constant)
-        since_refresh, gram_on_device._squares = arrays["counters"].tolist()
+        gram_on_device = cls(gram, inverse, moment, coef, form.constant)
+        since_refresh, gram_on_device._squares = tensors["counters"].tolist()
         gram_on_device.since_refresh = int(since_refresh)
         return gram_on_device
 
     @property
-    def coef(self) -> Floats:
+    def coef(self) -> Floats:  # type: ignore[override]
         """Least-squares solution θ̂, copied to the host."""
         return np.asarray(on_host(self._coef))
 
@@ -132,11 +122,6 @@ class TorchGram:
             torch.mm(X[:, :stop], T[:stop, start:stop], out=Y[:, start:stop])
         return Y
 
-    def solved(self, X: Tensor) -> Tensor:
-        """Return X M⁻¹."""
-        T = self.half()
-        return X @ T + X @ T.T
-
     def scored(self, X: Tensor) -> Tensor:
         """Return ⟨θ̂, x⟩ of each row."""
         return X @ self._coef
@@ -159,16 +144,12 @@ class TorchGram:
 
     def solve(self, X: Floats) -> Floats:
         """Return X M⁻¹."""
-        return np.asarray(on_host(self.solved(on_device(X, self.device))))
+        T, rows = self.half(), on_device(X, self.device)
+        return np.asarray(on_host(rows @ T + rows @ T.T))
 
-    def score_one(self, x: Floats) -> float:
-        """Return ⟨θ̂, x⟩."""
-        return float(self.coef.dot(x))
-
-    def posterior_one(self, x: Floats) -> tuple[float, Floats]:
-        """Return xᵀ M⁻¹ x, and M⁻¹x."""
-        solved = self.solve(x[None])[0]
-        return max(0.0, float(solved.dot(x))), solved
+    def solve_one(self, x: Floats) -> Floats:
+        """Return M⁻¹x."""
+        return np.asarray(self.solve(x[None])[0])
 
     def absorb(self, rows: Update, y: Floats) -> tuple[Floats, Floats]:
         """Add rows with labels y; return the normalised innovations and their scales.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,15 +61,6 @@ class PaperAdam(Training):
         return AdamTrainer(self, dim, classes)
 
 
-class Batch(NamedTuple):
-    """Consecutive examples, a buffer (classes × examples) for their probabilities, and 1 / examples."""
-
-    X: Singles
-    targets: Singles
-    buffer: Singles
-    scale: float
-
-
 class AdamTrainer(Trainer):
     """Weights and the two moments of Adam.
 
@@ -93,16 +83,15 @@ class AdamTrainer(Trainer):
         self._decay = np.array(self.decays, np.float32)[:, None, None]
         self._powers = np.empty_like(self.moments)
         self._change = np.empty_like(self.weights)
-        self._buffer = np.empty((classes, training.batch), np.float32)
 
     def learn(self, X: Floats, classes: Ints) -> None:
         """Store the examples one by one and train after each."""
         for i in range(len(X)):
             self.add(X[i : i + 1], classes[i : i + 1])
-            batches = list(self._batches())
-            for _ in range(self._training.epochs):
-                for batch in batches:
-                    self._step(batch)
+            size, inputs, targets = self._training.batch, self.inputs, self.targets.T
+            batches = [slice(start, start + size) for start in range(0, len(inputs), size)]
+            for batch in batches * self._training.epochs:
+                self._step(inputs[batch], targets[:, batch])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the complete state as named arrays."""
@@ -113,17 +102,9 @@ class AdamTrainer(Trainer):
         super().restore(arrays)
         self.moments, self.steps = arrays["moments"], int(arrays["steps"][0])
 
-    def _batches(self) -> Iterator[Batch]:
-        X, Y, batch_size = self.inputs, self.targets, self._training.batch
-        for start in range(0, len(X), batch_size):
-            rows = slice(start, min(start + batch_size, len(X)))
-            size = rows.stop - rows.start
-            buffer = self._buffer if size == batch_size else np.empty((len(self._buffer), size), np.float32)
-            yield Batch(X[rows], Y[rows].T, buffer, 1.0 / size)
-
-    def _step(self, batch: Batch) -> None:
+    def _step(self, X: Singles, targets: Singles) -> None:
         gradient, squares = self._powers
-        self._gradient(batch, gradient)
+        self._gradient(X, targets, gradient)
         np.multiply(gradient, gradient, out=squares)
         self.moments *= self._decay
         self.moments += self._powers
@@ -135,14 +116,14 @@ class AdamTrainer(Trainer):
         change *= rate
         self.weights -= change
 
-    def _gradient(self, batch: Batch, out: Singles) -> None:
-        P = np.dot(self.weights, batch.X.T, out=batch.buffer)
+    def _gradient(self, X: Singles, targets: Singles, out: Singles) -> None:
+        P = np.dot(self.weights, X.T)
         P -= np.maximum.reduce(P, axis=0)
         np.exp(P, out=P)
         P /= np.add.reduce(P, axis=0)
-        P -= batch.targets
-        P *= batch.scale
-        np.dot(P, batch.X, out=out)
+        P -= targets
+        P *= 1.0 / len(X)
+        np.dot(P, X, out=out)
         out += np.multiply(self.weights, self._training.weight_decay, out=self._change)
 
     def _rates(self) -> tuple[float, float]:

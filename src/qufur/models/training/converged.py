@@ -135,10 +135,6 @@ class NewtonTrainer(Trainer):
         best = scores.max(axis=1) - margin
         return np.asarray((scores >= best[:, None]).argmax(axis=1), dtype=np.float64)
 
-    def gradient(self) -> Floats:
-        """Return the gradient of the objective at the current weights."""
-        return self._at(self.weights).gradient
-
     def _at(self, W: Floats) -> Point:
         X, Y, penalty = self.inputs, self.targets.T, self._training.penalty
         P = W @ X.T

@@ -1,22 +1,25 @@
-"""Demonstration on rotating digits: stream, runs and figures.
+"""Demonstration of `qufur demo`: rotating digits, and Figures 1 and 3 of the paper within a minute.
 
 The images are scikit-learn's handwritten digits, whose orientation changes without notice. The same experts
-learn from labels chosen by `Steady` and from random labels.
+learn from labels chosen by `Steady` and from random labels. The paper's figures have 20 streams, and data
+installed by pip.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
 
 import numpy as np
 
-from qufur.arrays import Bools, Floats
+from qufur.arrays import Floats
 from qufur.estimates.input_blocks import InputBlocks
 from qufur.estimates.input_shifts import input_shifts
-from qufur.experiments.base import Cell, Experiment, Statement
+from qufur.experiments.base import Cell, Experiment, Figure, Row, Statement, Table
 from qufur.experiments.cached_streams import stream_of
 from qufur.experiments.fixed_budget import OURS, SAME, WAYS, at_random, steady
+from qufur.experiments.paper import fig1, fig3
+from qufur.experiments.paper.panels import NO_LABELS, figure_of, list_ratios
 from qufur.figures.curves import draw_bands, margins
 from qufur.figures.style import LOOKS, share_legend, subplots
 from qufur.models import Model
@@ -24,12 +27,6 @@ from qufur.rules.from_budget import labels_of
 from qufur.streams import Arrays
 from qufur.streams.real.mnist import rotated
 from qufur.sweep.statistics import jackknife, per_seed, ratio
-from qufur.sweep.tasks import Row
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
-
 
 CLASSES = 4
 """Digits 0 to 3: all ten take more than a minute."""
@@ -48,14 +45,6 @@ ERROR = "error rate"
 """Column of the results and label of the axes."""
 TOP = 0.8
 """Upper limit of the error axis over time: guessing has error 0.75."""
-DETECTION_MARK: dict[str, Any] = {
-    "ls": "none",
-    "marker": "v",
-    "ms": 8,
-    "color": "#D55E00",
-    "clip_on": False,
-    "label": "shift detected",
-}
 
 
 def turning_digits(seed: int = 0) -> Arrays:
@@ -84,12 +73,12 @@ def alarms(X: Floats) -> list[int]:
     return sorted(shift.row for shift in input_shifts(blocks, names))
 
 
-def draw_budgets(runs: pl.DataFrame) -> Figure:
+def draw_budgets(runs: Table) -> Figure:
     """Draw error against labels, with 95 % bands over seeds."""
     figure, (panel,) = subplots(1, 1, width=6.0, height=4.4)
     curves = {}
     for rule in WAYS:
-        rows = runs.filter(runs["rule"] == rule)
+        rows = runs.filter(rule=rule)
         labels = per_seed(rows, ["parameter"], "queries").mean(axis=0)
         curves[rule] = labels, per_seed(rows, ["parameter"], ERROR)
     draw_bands(panel, curves, WAYS)
@@ -99,22 +88,20 @@ def draw_budgets(runs: pl.DataFrame) -> Figure:
     return figure
 
 
-def draw_time(table: pl.DataFrame, share: float, detected: Sequence[int]) -> Figure:
-    """Draw error and purchased labels over time at one budget; dashed lines are shifts.
+def draw_time(table: Table, detected: Sequence[int]) -> Figure:
+    """Draw error and purchased labels over time at budget `SHARE`; dashed lines are shifts.
 
     Parameters
     ----------
     table
         One row per run and block of time.
-    share
-        Budget as a share of the stream.
     detected
         Rows at which input shifts were detected for the first seed.
     """
     figure, panels = subplots(2, 1, width=6.0, height=2.2)
     above, below = panels
     for rule, name in WAYS.items():
-        rows = table.filter((table["rule"] == rule) & (table["parameter"] == share))
+        rows = table.filter(rule=rule, parameter=SHARE)
         ends = rows["start"].unique().sort().to_numpy() + BLOCK
         errors, color = per_seed(rows, ["start"], "wrong") / BLOCK, LOOKS[rule]["color"]
         mean, margin = errors.mean(axis=0), margins(errors)
@@ -129,7 +116,9 @@ def draw_time(table: pl.DataFrame, share: float, detected: Sequence[int]) -> Fig
         panel.set_xlim(0, ends[-1])
     below.set_ylim(bottom=0)
     above.set_ylim(0, TOP)
-    above.plot(detected, [TOP] * len(detected), **DETECTION_MARK)
+    above.plot(
+        detected, [TOP] * len(detected), "v", ms=8, color="#D55E00", clip_on=False, label="shift detected"
+    )
     for start, segment in zip((0, *SHIFTS), SEGMENTS, strict=True):
         above.annotate(segment, (start, TOP), (6, -13), textcoords="offset points", color="0.3", size="small")
     above.set(ylabel=ERROR)
@@ -146,16 +135,21 @@ def cells(seeds: int) -> list[Cell]:
 
 
 def play(cell: Cell) -> Row:
-    """Run one method and count labels and errors per block."""
-    stream = stream_of(turning_digits, cell["seed"])
-    wrong, query = _errors_and_purchases(
-        stream, cell["rule"], labels_of(cell["parameter"], stream.horizon), cell["seed"]
-    )
+    """Run one method and count labels and errors per block.
+
+    Both methods buy the first label, and its error is not counted: the trace of `at_random` starts after it.
+    """
+    seed = cell["seed"]
+    stream = stream_of(turning_digits, seed)
+    run_method = steady if cell["rule"] == OURS else at_random
+    trace = run_method(experts(seed), stream, labels_of(cell["parameter"], stream.horizon), seed)
+    after_first = slice(1 - stream.horizon, None)
+    wrong, query = np.append(0, trace.loss[after_first]), np.append(1, trace.query[after_first])
     starts = np.arange(0, stream.horizon, BLOCK)
     return {
         "start": starts.tolist(),
         "wrong": np.add.reduceat(wrong, starts).astype(int).tolist(),
-        "bought": np.add.reduceat(query.astype(int), starts).tolist(),
+        "bought": np.add.reduceat(query, starts).tolist(),
     }
 
 
@@ -166,16 +160,7 @@ def experts(seed: int = 0) -> Model:
     return Experts(classes=range(CLASSES), seed=seed)
 
 
-def _errors_and_purchases(stream: Arrays, rule: str, budget: int, seed: int) -> tuple[Floats, Bools]:
-    """Return errors and purchases per row. Both methods buy the first label; its error is not counted."""
-    if rule == OURS:
-        trace = steady(experts(seed), stream, budget, seed)
-        return np.append(0.0, trace.loss[1:]), trace.query
-    trace = at_random(experts(seed), stream, budget, seed)
-    return np.append(0.0, trace.loss), np.append(True, trace.query)
-
-
-def runs(table: pl.DataFrame) -> pl.DataFrame:
+def runs(table: Table) -> Table:
     """Return labels and error rate, one row per run.
 
     The rate is over all images but the first, whose error is not counted.
@@ -188,38 +173,31 @@ def runs(table: pl.DataFrame) -> pl.DataFrame:
     return table.group_by(keys, maintain_order=True).agg(pl.col("bought").sum().alias("queries"), error)
 
 
-def segment_errors(table: pl.DataFrame, rule: str) -> Floats:
+def segment_errors(table: Table, rule: str) -> Floats:
     """Return the mean error rate of each segment at budget `SHARE`."""
-    rows = table.filter((table["rule"] == rule) & (table["parameter"] == SHARE))
+    rows = table.filter(rule=rule, parameter=SHARE)
     wrong = per_seed(rows, ["start"], "wrong").mean(axis=0)
     ends = [shift // BLOCK for shift in SHIFTS]
     return np.array([part.mean() / BLOCK for part in np.split(wrong, ends)])
 
 
-def judge(table: pl.DataFrame) -> list[Statement]:
+def judge(table: Table) -> list[Statement]:
     """Return the statement that chosen labels reduce the error at budget `SHARE`."""
     results = runs(table)
+    # The columns of errors are sorted: OURS comes first.
     ratios = {
-        share: jackknife(ratio, np.column_stack([_errors(results, rule, share) for rule in (OURS, SAME)]))
+        share: jackknife(ratio, per_seed(results.filter(parameter=share), ["rule"], ERROR))
         for share in SHARES[OURS]
-        if len(_errors(results, OURS, share))
+        if share in results.filter(rule=OURS)["parameter"]
     }
-    listed = ", ".join(
-        f"{r.value:.2f} ± {r.high - r.value:.2f} at {share:.0%}" for share, r in ratios.items()
-    )
     return [
         Statement(
             "this demonstration",
             f"chosen labels give fewer errors than equally many random ones, at a budget of {SHARE:.0%}",
-            f"ratio {listed}",
+            list_ratios(ratios),
             ratios[SHARE].within(0.0, 1.0),
         )
     ]
-
-
-def _errors(results: pl.DataFrame, rule: str, share: float) -> Floats:
-    rows = results.filter((results["rule"] == rule) & (results["parameter"] == share)).sort("seed")
-    return np.asarray(rows[ERROR].to_numpy())
 
 
 def in_brief(cell: Cell) -> bool:
@@ -237,3 +215,32 @@ EXPERIMENT = Experiment(
     seeds=5,
     in_brief=in_brief,
 )
+
+PAPER_SEEDS = 5
+"""Seeds of the paper's figures, with four streams each."""
+RULES = ("QuFUR", "Uniform", "Greedy", NO_LABELS)
+"""Rules that the paper discusses."""
+MAX_SHARE = 0.6
+"""Largest share of labels of rates and budgets; rules are compared at shares up to one half."""
+_ALL = figure_of(
+    "demo-fig1",
+    "The paper's Figure 1, its synthetic data",
+    "Section 6, Figure 1",
+    {name: fig1.PANELS[name] for name in ("synthetic", "synthetic-text")},
+)
+
+
+def _cells_of_figure_1(seeds: int) -> list[Cell]:
+    return [
+        cell
+        for cell in _ALL.cells(seeds)
+        if cell["rule"] in RULES and (cell["rule"] == "QuFUR" or cell["parameter"] <= MAX_SHARE)
+    ]
+
+
+EXPERIMENTS = (
+    EXPERIMENT,
+    replace(_ALL, cells=_cells_of_figure_1, seeds=PAPER_SEEDS),
+    replace(fig3.EXPERIMENT, name="demo-fig3", title="The paper's Figure 3", seeds=PAPER_SEEDS),
+)
+"""The demonstration, then the paper's figures."""

@@ -1,1 +1,0 @@
-"""Demonstration of `qufur demo`: rotating digits, and the cheap figures of the paper with 20 seeds."""
