@@ -6,7 +6,6 @@ import pytest
 from qufur import Learner, Paced, QuFUR, Ridge, Softmax, Threshold, run, streams
 from qufur.estimates.ledger import ROWS, Buffer
 from qufur.estimates.loss import LossEstimate
-from qufur.pending import Pending
 
 STREAM = streams.Arrays.of(streams.HiddenDomains([700, 900], [6, 3], noise=0.6, seed=1))
 MODELS = [Ridge(9, label_range=(-0.8, 1.0)), Ridge(9, clip=False, regularization=1e-3), Softmax(9, 3)]
@@ -103,9 +102,8 @@ def test_answer_one_equals_answer_bit_for_bit(model):
 
 def test_loss_at_its_bound_is_not_counted_as_beyond():
     ledger = Learner(Ridge(1), QuFUR(1.0)).ledger
-    bounds = [1, 0, 1, 1, 1, 0]
-    queries = [Pending(id, probability=0.5, largest_loss=bound) for id, bound in enumerate(bounds)]
-    ledger.tell(queries[:1], np.ones(1))
-    ledger.tell(queries[1:2], np.ones(1))
-    ledger.tell(queries[2:], np.array([1.0, -1.0, 1.5, 9.0]))
+    ledger.answer_one(0.0, 0.5, 1.0, 1.0)
+    ledger.answer_one(0.0, 0.5, 0.0, 1.0)
+    bounds, labels = np.array([1.0, 1.0, 1.0, 0.0]), np.array([1.0, -1.0, 1.5, 9.0])
+    ledger.answer(np.zeros(4), np.full(4, 0.5), bounds, labels)
     assert (ledger.answered, ledger.beyond) == (6, 1)

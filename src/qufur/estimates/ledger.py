@@ -105,41 +105,43 @@ class Ledger:
                 self._add_unqueried(self._estimate, rows)
 
     def tell(self, queries: Sequence[Pending], labels: Floats) -> None:
-        """Record the labels of outstanding queries, evaluated against the predictions made at query time."""
+        """Record the labels of outstanding queries."""
         if len(queries) == 1:
-            self._tell_one(queries[0], labels.item())
+            query = queries[0]
+            self.answer_one(query.prediction, query.probability, query.largest_loss, labels.item())
         elif queries:
-            probability, loss, largest_loss = self._count(queries, labels)
-            for rows in self._seen.write(largest_loss, probability, np.minimum(loss, largest_loss)):
-                self._add_answered(self._estimate, rows)
+            prediction, probability, largest_loss = decisions(queries).T
+            self.answer(prediction, probability, largest_loss, labels)
 
-    def _tell_one(self, query: Pending, label: float) -> None:
-        """Record one label: the scalar version of `tell`."""
-        loss, largest_loss = self._model.loss_one(query.prediction, label), query.largest_loss
+    def answer(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> None:
+        """Record labels, evaluated against the predictions made at query time."""
+        if len(labels) == 1:
+            self.answer_one(prediction.item(), probability.item(), largest_loss.item(), labels.item())
+            return
+        loss = self._count(prediction, probability, largest_loss, labels)
+        for rows in self._seen.write(largest_loss, probability, np.minimum(loss, largest_loss)):
+            self._add_answered(self._estimate, rows)
+
+    def answer_one(self, prediction: float, probability: float, largest_loss: float, label: float) -> None:
+        """Record one label: the scalar version of `answer`."""
+        loss = self._model.loss_one(prediction, label)
         self.answered += 1
         self.beyond += 0 < largest_loss < loss
         self.loss_seen += loss
         if not self._model.label_codec.classifies:
-            self.errors.add_one(abs(query.prediction - label), query.probability)
-        for rows in self._seen.write_one((largest_loss, query.probability, min(loss, largest_loss))):
+            self.errors.add_one(abs(prediction - label), probability)
+        for rows in self._seen.write_one((largest_loss, probability, min(loss, largest_loss))):
             self._add_answered(self._estimate, rows)
 
-    def _count(self, queries: Sequence[Pending], labels: Floats) -> tuple[Floats, Floats, Floats]:
-        """Update all sums except the estimate with these labels.
-
-        Returns
-        -------
-        tuple
-            Probability, loss and largest loss of each query.
-        """
-        prediction, probability, largest_loss = decisions(queries).T
+    def _count(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> Floats:
+        """Update all sums except the estimate with these labels, and return their losses."""
         loss = self._model.loss(prediction, labels)
         self.answered += len(labels)
         self.beyond += int(np.count_nonzero((loss > largest_loss) & (largest_loss > 0)))
         self.loss_seen = _added(self.loss_seen, loss)
         if not self._model.label_codec.classifies:
             self.errors.add(abs(prediction - labels), probability)
-        return probability, loss, largest_loss
+        return loss
 
     def correct(self, answered: Floats, labels: Floats) -> None:
         """Replace the labels of all answered queries and recompute the sums of losses.
@@ -182,10 +184,11 @@ class Ledger:
 
     def recall(self, queries: Sequence[Pending], labels: Floats) -> None:
         """Record the labels of queries that `forget` or `retract` had closed without one."""
-        columns = self._count(queries, labels)
+        prediction, probability, largest_loss = decisions(queries).T
+        loss = self._count(prediction, probability, largest_loss, labels)
         self.retracted -= len(labels)
         if self._estimate is not None:  # it counts queries without a bound as unqueried
-            self._estimate.recall(*_bounded(*columns))
+            self._estimate.recall(*_bounded(probability, loss, largest_loss))
 
     def retract(self, query: Pending) -> None:
         """Record that a label will never arrive."""
