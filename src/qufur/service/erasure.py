@@ -70,12 +70,7 @@ def erase(service: Service, name: str, ids: Sequence[str], actor: str) -> int:
         service.roll_back()  # the other commands of the batch are committed already
         raise UnavailableError("The store cannot be written. Nothing was erased.") from error
     service.reload(name)
-    try:
-        compact(store)
-    except StoreError as error:
-        raise UnavailableError(
-            f"The examples are erased from the log. {error} Run VACUUM to remove them from the file."
-        ) from error
+    _compact(store, "The examples are erased", "them")
     return parts
 
 
@@ -204,12 +199,7 @@ def delete_stream(service: Service, name: str, actor: str) -> tuple[int, int]:
     except (DBAPIError, OSError) as error:
         raise UnavailableError("The store cannot be written. Nothing was deleted.") from error
     service.drop(name)
-    try:
-        compact(store)
-    except StoreError as error:
-        raise UnavailableError(
-            f"The stream is deleted from the log. {error} Run VACUUM to remove it from the file."
-        ) from error
+    _compact(store, "The stream is deleted", "it")
     return event.seq - 1, keys
 
 
@@ -245,6 +235,14 @@ def _rewrite(
             connection.execute(delete(examples).where(examples.c.stream == stream, in_page))
         connection.execute(delete(snapshots).where(snapshots.c.stream == stream))
         connection.execute(insert(events), {"stream": stream, **event._asdict()})
+
+
+def _compact(store: Store, finished: str, rest: str) -> None:
+    try:
+        compact(store)
+    except StoreError as error:
+        message = f"{finished} from the log. {error} Run VACUUM to remove {rest} from the file."
+        raise UnavailableError(message) from error
 
 
 def _check(store: Store, stream: int, ids: Sequence[str]) -> None:
