@@ -327,8 +327,8 @@ class Stream:
             X = self.inputs([rows[id] for id in reopened])
             self._learn(reopened, X, np.array([labels[id] for id in reopened]))
         if pending:
-            values = np.array(list(pending.values()))
-            self.workbook.tell_known(list(pending), values, REQUEST, replace=replace, accept_outliers=True)
+            values, options = np.array(list(pending.values())), {"exact_ids": True, "accept_outliers": True}
+            self.workbook.tell(list(pending), values, REQUEST, replace=replace, **options)
         self._close(labels)
         self._error = None
 

@@ -13,12 +13,12 @@ import numpy as np
 from qufur import snapshot
 from qufur.answer import Answers
 from qufur.arrays import Bools, Floats, Ints, as_labels, strip_prefix
-from qufur.errors import OutlierWarning, invalid
+from qufur.errors import InvalidError, OutlierWarning, invalid
 from qufur.estimates.monitor import Monitor
 from qufur.ids import Id
 from qufur.learner import Learner
 from qufur.models.capabilities import Relabels
-from qufur.pending import Pending, decisions, feature_rows, purchase_terms
+from qufur.pending import Pending, closed_queries, decisions, feature_rows, purchase_terms
 from qufur.rules.per_period import UNKNOWN, PerPeriod
 from qufur.storage import container
 from qufur.storage.container import Content
@@ -262,15 +262,12 @@ class Workbook:
     def resolve_ids(self, names: Sequence[Id]) -> list[Id]:
         """Map ids as written in a file to ids of this workbook; "12.0" matches 12 unless it is an id."""
         by_text: dict[str, Id] = {str(id): id for id in (*self.labels, *self.learner.pending)}
-        rows = self.seen_ids.seen(names).tolist()
-        return [
-            self._resolve_id(str(name), by_text, name, row) for name, row in zip(names, rows, strict=True)
-        ]
-
-    @staticmethod
-    def _resolve_id(text: str, by_text: dict[str, Id], name: Id, is_row: bool) -> Id:
-        forms = [unescaped(text), text, *([] if is_row else [category(text)])]
-        return next((by_text[form] for form in forms if form in by_text), name)
+        resolved = []
+        for name, is_row in zip(names, self.seen_ids.seen(names).tolist(), strict=True):
+            text = str(name)
+            forms = [unescaped(text), text, *([] if is_row else [category(text)])]
+            resolved.append(next((by_text[form] for form in forms if form in by_text), name))
+        return resolved
 
     def tell(
         self,
@@ -278,6 +275,7 @@ class Workbook:
         labels: Floats,
         file: str,
         *,
+        exact_ids: bool = False,
         replace: bool = False,
         accept_outliers: bool = False,
     ) -> TellResult:
@@ -285,21 +283,10 @@ class Workbook:
 
         With `replace`, a different label replaces the stored one as if it had been the first: all labels are
         relearned, O(d²) each. Labels far outside the label range raise `InvalidError` unless
-        `accept_outliers` is set.
+        `accept_outliers` is set. The names are ids as written in a file, see `resolve_ids`; with `exact_ids`,
+        which takes O(1) per new label, they are ids of this workbook.
         """
-        options = {"replace": replace, "accept_outliers": accept_outliers}
-        return self.tell_known(self.resolve_ids(names), labels, file, **options)
-
-    def tell_known(
-        self,
-        names: Sequence[Id],
-        labels: Floats,
-        file: str,
-        *,
-        replace: bool = False,
-        accept_outliers: bool = False,
-    ) -> TellResult:
-        """Learn labels like `tell`, by exact ids of this workbook: O(1) per new label."""
+        names = names if exact_ids else self.resolve_ids(names)
         given = dict(zip(names, as_labels(labels, len(names), file).tolist(), strict=True))
         if len(given) < len(names):
             duplicate = next(name for position, name in enumerate(names) if name in names[:position])
@@ -311,8 +298,7 @@ class Workbook:
                 remedy = "Only queried rows accept a label."
                 raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
         if changed and not replace:
-            received = self.describe_conflict(changed[0], given[changed[0]])
-            raise invalid("label", file, "equal to the stored label", received, "`replace=True` replaces it.")
+            raise self.conflict(changed[0], given[changed[0]], file, "`replace=True` replaces it.")
         if not accept_outliers:
             self.refuse_outliers({name: given[name] for name in (*new, *changed)}, file)
         self._learn({name: given[name] for name in new})
@@ -320,15 +306,14 @@ class Workbook:
             self._replace({name: given[name] for name in changed})
         return TellResult(len(new), len(given) - len(new), len(changed))
 
-    def format_label(self, label: float) -> str:
-        """Format a label: a number, or the name of a class in quotes."""
-        return f"{label:g}" if self.classes is None else repr(self.classes[int(label)])
-
-    def describe_conflict(self, name: Id, label: float) -> str:
-        """Describe a label that differs from the stored one."""
-        return (
-            f"{self.format_label(label)} for {name!r}, which has {self.format_label(self.labels[name].label)}"
+    def conflict(self, name: Id, label: float, file: str, remedy: str) -> InvalidError:
+        """Build the error for a label that differs from the stored one."""
+        new, stored = (
+            f"{value:g}" if self.classes is None else repr(self.classes[int(value)])
+            for value in (label, self.labels[name].label)
         )
+        received = f"{new} for {name!r}, which has {stored}"
+        return invalid("label", file, "equal to the stored label", received, remedy)
 
     def refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
         """Raise `InvalidError` for the first label far outside the label range."""
@@ -432,12 +417,8 @@ class Workbook:
             periods=Periods(**periods) if periods else None,
             dialect=Dialect(**dialect) if dialect else None,
             monitor=Monitor.restored(fields.get("watch", {}), strip_prefix("watch.", own), since),
-            closed={  # files of version 0.1.0 have none
-                id: Pending(id, prediction, p, mean, bool(at_random), largest_loss)
-                for id, (prediction, p, largest_loss, mean, at_random) in zip(
-                    fields.get("closed", ()), own.get("closed", np.empty((0, 5))).tolist(), strict=True
-                )
-            },
+            # Files of version 0.1.0 have none.
+            closed=closed_queries(fields.get("closed", ()), own.get("closed", np.empty((0, 5)))),
             **{name: fields[key] for key, name in PLAIN_FIELDS.items() if key in fields},
         )
 
