@@ -18,8 +18,8 @@ LEVELS = """
     hypotheses ids moments rules trace
     pending tables theory
     data models
-    answer background_fits blocks estimates snapshot streams
-    replay
+    answer background_fits blocks estimates file_upgrades streams
+    replay snapshot
     learner
     online_to_batch run workbook
     adapters checks cluster labelling planning

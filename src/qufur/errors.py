@@ -6,7 +6,7 @@ import json
 import shlex
 import shutil
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,6 +51,14 @@ def invalid(parameter: str, owner: str, allowed: str, received: object, remedy: 
 def missing_extra(package: str, extra: str, purpose: str) -> ImportError:
     """Build the `ImportError` for an optional dependency that is not installed."""
     return ImportError(f"{purpose} needs {package}: install it with  {command_for(extra)}")
+
+
+def import_extra(package: str, extra: str, purpose: str) -> Any:
+    """Import a package of an extra. Raise an `ImportError` that names the extra if it is not installed."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise missing_extra(package, extra, purpose) from None
 
 
 class DeviceWarning(UserWarning):

@@ -75,7 +75,7 @@ def assert_same(workbook, expected):
     )
     assert values == expected_values
     assert arrays.keys() == expected_arrays.keys()
-    for name in arrays.keys() - {"workbook.waiting"}:  # contains the time of each query
+    for name in arrays.keys() - {"pending.asked_at"}:
         np.testing.assert_array_equal(arrays[name], expected_arrays[name], err_msg=name)
     for id in workbook.learner.outstanding:
         assert workbook.pending_rows.cells(id) == expected.pending_rows.cells(id)

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from qufur.data import Copy, Dataset, Edition, File, MissingDataError, fetch, find, places
+from qufur.data import Copy, Dataset, Edition, File, MissingDataError, fetch, files, find
 
 pytest.importorskip("pooch")
 
@@ -183,7 +183,7 @@ def test_partial_download_restarts_when_the_source_changed(server, cache, change
 
 
 def test_modification_date_replaces_a_weak_etag():
-    from qufur.data.download import _strong_version
+    from qufur.data.fetch import _strong_version
 
     date = formatdate(0, usegmt=True)
     assert _strong_version({"ETag": 'W/"1"', "Last-Modified": date}) == date
@@ -278,7 +278,7 @@ def test_compressed_files_are_verified_by_their_content(server, cache):
     path.write_bytes(gzip.compress(CONTENT, 9))
     assert find(file).sha256 == DIGEST
     path.write_bytes(path.read_bytes()[:-9])
-    assert places.look(file).damage == "it cannot be decompressed completely"
+    assert files.look(file).damage == "it cannot be decompressed completely"
     assert find(file) is None
     server.content = b"<html>Please log in</html>"
     with pytest.raises(ValueError, match="was discarded: it cannot be decompressed completely"):

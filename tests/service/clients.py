@@ -91,7 +91,7 @@ class DirectClient:
 
     def create(self, config):
         converted = msgspec.convert(config, StreamConfig)
-        return self.call(lambda service: status(service.create(converted, "test")[0]))
+        return msgspec.to_builtins(self.call(lambda service: status(service.create(converted, "test")[0])))
 
     def config(self, stream):
         if stream not in self._configs:
@@ -113,7 +113,7 @@ class DirectClient:
         self.call(lambda service: service.decline(stream, id, "test"))
 
     def state(self, stream):
-        return self.call(lambda service: status(service.stream(stream), digest=True))
+        return msgspec.to_builtins(self.call(lambda service: status(service.stream(stream), digest=True)))
 
     def waiting(self, stream):
         return set(self.call(lambda service: service.stream(stream).waiting))

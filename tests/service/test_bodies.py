@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from tests.service.conftest import opened
 
 from qufur.service.app import create_app
-from qufur.service.http import read_body
+from qufur.service.http import ApiRequest
 from qufur.service.store import StoreError
 
 ONE, LABEL, LEASE = "examples", "examples/a/label", "queue/lease"
@@ -84,7 +84,7 @@ def request_with(*messages):
     async def receive():
         return left.pop(0)
 
-    return Request({"type": "http", "method": "POST", "path": "/", "headers": []}, receive)
+    return ApiRequest({"type": "http", "method": "POST", "path": "/", "headers": []}, receive)
 
 
 def part(body, more):
@@ -101,10 +101,10 @@ def part(body, more):
     ],
 )
 def test_body_is_read_to_its_end(messages, body):
-    assert asyncio.run(read_body(request_with(*messages))) == body
+    assert asyncio.run(request_with(*messages).content()) == body
 
 
 @pytest.mark.parametrize("before", [[], [part(b"half", True)]])
 def test_disconnect_within_a_body_raises(before):
     with pytest.raises(ClientDisconnect):
-        asyncio.run(read_body(request_with(*before, {"type": "http.disconnect"})))
+        asyncio.run(request_with(*before, {"type": "http.disconnect"}).content())

@@ -18,6 +18,7 @@ from qufur.service.fits import FitQueue
 from qufur.service.service import Service
 from qufur.service.store import Store
 from qufur.service.store.events import DamagedError
+from qufur.service.stream import Stream
 from qufur.service.verification import check_at_start, verify
 
 SECRET = "Ada Lovelace of 12 St James's Square"
@@ -154,7 +155,7 @@ def test_fit_of_a_deleted_stream_is_not_installed_in_another_of_its_name(tmp_pat
         submitted, done = [], threading.Event()
         refits = FitQueue(lambda do: (submitted.append(do), done.set()))
         installed = []
-        monkeypatch.setattr(service, "install", lambda *given: installed.append(given))
+        monkeypatch.setattr(Stream, "install", lambda *given: installed.append(given))
         refits.start_due(service)
         assert done.wait(60)
         delete_stream(service, "notes", "eve")

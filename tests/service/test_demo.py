@@ -79,7 +79,7 @@ def test_demo_leaves_queries_to_people_when_the_annotator_is_off(tmp_path):
 
 def test_demo_uses_bikes_if_cached_and_synthetic_domains_otherwise(monkeypatch, tmp_path):
     monkeypatch.setenv("QUFUR_DATA", str(tmp_path))
-    monkeypatch.setattr("qufur.data.places.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("qufur.data.files.cache_folder", lambda: tmp_path)
     assert material().config.name == "domains"
     (tmp_path / "tables").mkdir()
     header = "season,yr,mnth,hr,holiday,weekday,workingday,weathersit,temp,atemp,hum,windspeed,cnt"

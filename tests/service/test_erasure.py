@@ -118,7 +118,7 @@ def test_experts_continue_when_all_their_rows_are_erased(tmp_path, few_trees, le
         service.ask("s", numbered(ids, X), "test")
         stream = service.stream("s")
         service.tell("s", dict.fromkeys(stream.waiting, 0.5), "test", replace=False, accept_outliers=True)
-        service.install("s", stream.workbook.learner.background_fits.next_job().run(), "server")
+        stream.install(stream.workbook.learner.background_fits.next_job().run(), "server")
         service.commit()
         erase_rows(service, "s", ids[left:], "test")
         assert [event.kind for event in store.events(1)].count("refitted") == 1

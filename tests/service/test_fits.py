@@ -20,7 +20,7 @@ from qufur import Experts, Learner, Uniform
 from qufur.service import fit_worker as fitters
 from qufur.service.config import StreamConfig
 from qufur.service.fit_worker import FitError, FitWorker, StoppedError
-from qufur.service.server import _warm_up
+from qufur.service.server import warm_up
 from qufur.service.service import Service
 from qufur.service.writer import Writer
 
@@ -254,7 +254,7 @@ def test_warm_up_compiles_everything_before_the_first_request(tmp_path, caplog):
     writer = Writer(Service(store))
     writer.start()
     with caplog.at_level(logging.INFO, "qufur.service"):
-        _warm_up(writer)
+        warm_up(writer)
     writer.stop()
     store.close()
     assert [record.message for record in caplog.records if record.message == "warm"] == ["warm"]

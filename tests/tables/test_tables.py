@@ -656,6 +656,9 @@ def test_invalid_ids_labels_and_paths_raise(tmp_path):
     assert "got 1.5 in row 1." in refusal(lambda: ids(Batch({"id": np.array([1.5])}), "id"))
     assert "Did you mean 'id'?" in refusal(lambda: ids(batch, "idd"))
     assert "must be finite numbers, got 'a' in row 4." in refusal(lambda: labels(batch, "id"))
+    matrix = Batch({"X": np.array([[0.5, 1.0]])}, 4, "t.npz")
+    assert "must be text or whole numbers, got [0.5, 1.0] in row 4." in refusal(lambda: ids(matrix, "X"))
+    assert "must be finite numbers, got [0.5, 1.0] in row 4." in refusal(lambda: labels(matrix, "X"))
     assert "size of read" in refusal(lambda: read("t.csv", 0))
     assert "an existing file" in refusal(lambda: read(tmp_path / "t.csv"))
 
@@ -663,9 +666,9 @@ def test_invalid_ids_labels_and_paths_raise(tmp_path):
 def test_list_in_a_categorical_column_raises():
     encoding = Encoding.of([FIRST])
     batch = Batch({"wind": [1], "season": [["x"]], "height": [1]}, 3, "t.jsonl")
-    assert "column 'season' of t.jsonl must be text or numbers, got ['x'] in row 3." in refusal(
-        lambda: encoding.encode(batch)
-    )
+    message = "column 'season' of t.jsonl must be text or numbers, got ['x'] in row 3."
+    assert message in refusal(lambda: encoding.encode(batch))
+    assert message in refusal(lambda: Encoding.of([batch], categorical=["season"]))
 
 
 def test_damaged_parquet_raises_one_line_errors(tmp_path):

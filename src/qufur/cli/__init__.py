@@ -80,23 +80,19 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
 
+def _print_version(version: bool) -> None:
+    if version:
+        print(f"qufur {__version__}")
+        raise typer.Exit
+
+
 def qufur(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            callback=lambda value: _print_version() if value else None,
-            is_eager=True,
-            help="Show the version and exit.",
-        ),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Choose which rows of a stream to label within a budget, predict all rows and estimate the error."""
-
-
-def _print_version() -> None:
-    print(f"qufur {__version__}")
-    raise typer.Exit
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from qufur.cli._state_file import TableReader
@@ -29,18 +28,12 @@ def parse_classes(text: str | None, command: str) -> tuple[str, ...] | None:
         allowed = "two or more different names separated by commas, such as yes,no"
         raise invalid("--classes", command, allowed, repr(text))
     for name in names:
-        check_class(name, command)
+        [cell] = clean_texts([name])
+        if cell is None or class_name(cell) != name:  # as a cell, it reads as blank or as another text
+            read = "an empty cell" if cell is None else repr(class_name(cell))
+            received, remedy = f"{name!r}, which is read as {read}", "Give the class another name."
+            raise invalid("--classes", command, "names that a file of labels can hold", received, remedy)
     return names
-
-
-def check_class(name: str, command: str) -> None:
-    """Raise if the cells of a label file cannot name this class: they read as blank or as another text."""
-    [cell] = clean_texts([name])
-    if cell is None or class_name(cell) != name:
-        read = "an empty cell" if cell is None else repr(class_name(cell))
-        allowed = "names that a file of labels can hold"
-        received = f"{name!r}, which is read as {read}"
-        raise invalid("--classes", command, allowed, received, "Give the class another name.")
 
 
 def infer_labels(
@@ -86,8 +79,3 @@ def read_labels(workbook: Workbook, forms: LabelForms, batch: Batch, column: str
     positions_and_labels = workbook.read_labels(batch, column)
     workbook.unit = forms.unit
     return positions_and_labels
-
-
-def probability_headings(classes: Sequence[str]) -> list[str]:
-    """Return the names of the probability columns."""
-    return [f"probability of {name}" for name in classes]

@@ -8,13 +8,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
-from qufur.cli._start import StartOptions
+from qufur.cli._start import StartOptions, prepare_table
 from qufur.cli._state_file import files_of
 from qufur.cli._table_out import check_answered, check_table, rows_out
-from qufur.cli.ask import prepare_table
 from qufur.cluster.dataset_record import Record
 from qufur.cluster.growth import DatasetFile
 from qufur.cluster.job import decide, plainly, ray_with_data
@@ -82,38 +81,36 @@ def _check_listening(address: str) -> None:
         raise ValueError(f"the port is missing, as in {CLIENT_SCHEME}head:10001")
 
 
-class Cluster(NamedTuple):
-    """Address of the cluster, number of concurrent tasks and GPUs per task."""
-
-    address: str
-    workers: int | None
-    gpus: float
-
-
-class Asked(NamedTuple):
-    """Workbook, number of rows asked about, number of rows to label, and notes to print."""
-
-    workbook: Workbook
-    rows: int
-    n_chosen: int
-    notes: list[str]
-
-
 def ask_on_cluster(
-    cluster: Cluster,
     data: str,
     state: Path,
     out: Path,
     options: StartOptions,
     format: Tool | None,
     *,
+    address: str,
+    workers: int | None,
+    gpus: float,
     force: bool,
-) -> Asked:
-    """Ask about the rows of Parquet files. The same call resumes after an interruption."""
+) -> tuple[Workbook, int, int, list[str]]:
+    """Ask about the rows of Parquet files. The same call resumes after an interruption.
+
+    Parameters
+    ----------
+    data, state, out, options, format, force
+        As in `qufur ask`.
+    address, workers, gpus
+        Address of the cluster, number of concurrent tasks and GPUs per task.
+
+    Returns
+    -------
+    tuple
+        Workbook, number of rows asked about, number of rows to label, and notes to print.
+    """
     ray = ray_with_data()
     check_table(out, files_of(state))
     table = ParquetTable(data)
-    with connected(ray, cluster.address), locked(state), plainly(ray):
+    with connected(ray, address), locked(state), plainly(ray):
         workbook = Workbook.load(state) if state.exists() else None
         notes: list[str] = []
         if workbook is None or table.digest(workbook) not in workbook.partial_tables:
@@ -123,12 +120,12 @@ def ask_on_cluster(
         results = Path(f"{out}.results")
         record = Record(state, workbook, table.digest(workbook), results, f"ask {table.name}")
         with record.or_nothing(), plainly(ray):
-            decide(ray, table, workbook, record, workers=cluster.workers, gpus=cluster.gpus)
+            decide(ray, table, workbook, record, workers=workers, gpus=gpus)
         n_chosen = _write(record, table, out, format)
         # Last: until then the same call writes the same file again.
         workbook = record.finish()
     notes = [*notes, f"Predictions of all rows are in the folder {results}."]
-    return Asked(workbook, record.done, n_chosen, notes)
+    return workbook, record.done, n_chosen, notes
 
 
 def _register_table(

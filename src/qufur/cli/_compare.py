@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from qufur.sweep.statistics import Estimate, Interval, jackknife, ratio
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.text import Text
 
 
 MAX_LABELS = 5000
@@ -111,10 +112,11 @@ class Comparison:
         return cls(task, table, left_out, _constant_loss(task, stream))
 
     def runs(self, rule: str, share: float) -> Floats:
-        """Return labels and losses of the runs of a rule at a share, one row per seed."""
+        """Return labels and losses of a rule at a share, one row per seed; NaN if it did not run."""
         table = self.table
         rows = table.filter((table["rule"] == rule) & (table["parameter"] == share)).sort("seed")
-        return rows.select("queries", self.task.measure).to_numpy().astype(np.float64)
+        runs = rows.select("queries", self.task.measure).to_numpy().astype(np.float64)
+        return runs if len(runs) else np.full((table["seed"].n_unique(), 2), math.nan)
 
     def write(self, out: Path) -> list[str]:
         """Write all runs and the figure, and return the names of the files."""
@@ -130,13 +132,14 @@ class Comparison:
     def print(self, budgets: Mapping[float, str], seeds: int) -> None:
         """Print the table, one row per rule."""
         rules = [name for name in self.table["rule"].unique(maintain_order=True) if name not in _REFERENCES]
-        text = _show.best_marked({rule: [self._estimate(rule, share) for share in budgets] for rule in rules})
+        text = _best_marked({rule: [self._estimate(rule, share) for share in budgets] for rule in rules})
         if not math.isnan(self.constant):
             text.append(["the best constant", *[str(Estimate(self.constant, math.nan))] * len(budgets)])
         for name, (_, (share,)) in _REFERENCES.items():
             if name in self.table["rule"]:
                 text.append([name, *[str(self._estimate(name, share))] * len(budgets)])
-        notes = [f"{self.task.measure.capitalize()}, * the lowest. {_show.averaged(seeds)}"]
+        averaged = "One seed." if seeds == 1 else f"Mean ± standard error over {seeds} seeds."
+        notes = [f"{self.task.measure.capitalize()}, * the lowest. {averaged}"]
         notes += [FIRST] if self.task.known else []
         columns = [
             "labels bought",
@@ -148,8 +151,7 @@ class Comparison:
             print(f"Omitted: {method}: {reason}")
 
     def _estimate(self, rule: str, share: float) -> Estimate:
-        losses = self.runs(rule, share)[:, 1]
-        return Estimate.of(losses) if len(losses) else Estimate(math.nan, math.nan)
+        return Estimate.of(self.runs(rule, share)[:, 1])
 
     def _unspent(self, rules: Iterable[str], shares: Sequence[float]) -> list[str]:
         """Return a note on each rule that bought less than 95 % of a budget."""
@@ -172,6 +174,18 @@ def further_shares(share: float) -> list[float]:
     [0.2, 0.6, 0.9, 1.0]
     """
     return [min(1.0, round(factor * share, 9)) for factor in BASELINE_FACTORS]
+
+
+def _best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str | Text]]:
+    """Return one row of cells per name; the lowest mean of each column has a star, and is bold."""
+    from rich.text import Text
+
+    means = np.array([[estimate.mean for estimate in row] for row in cells.values()])
+    lowest = means == np.nanmin(means, axis=0)
+    return [
+        [name, *(Text(f"* {e}", "bold") if low else str(e) for e, low in zip(row, lows, strict=True))]
+        for (name, row), lows in zip(cells.items(), lowest, strict=True)
+    ]
 
 
 def _at_random(share: float, stream: Stream) -> Uniform:
@@ -223,12 +237,7 @@ class Decision:
         tried = table.filter(table["rule"] == AT_RANDOM)["parameter"].unique().sort().to_list()
         runs = np.stack([ours, *(comparison.runs(AT_RANDOM, other) for other in tried)], axis=1)
         log_ratio = jackknife(labels_ratio, runs)
-        first = (
-            comparison.runs(FIRST_ROWS, share)[:, 1]
-            if FIRST_ROWS in table["rule"]
-            else np.full(len(ours), np.nan)
-        )
-        losses = np.column_stack([ours[:, 1], theirs[:, 1], first])
+        losses = np.column_stack([ours[:, 1], theirs[:, 1], comparison.runs(FIRST_ROWS, share)[:, 1]])
         losses = np.maximum(losses, max(1e-9 * np.nanmax(losses), LEAST[1]))  # no loss at all has no ratio
         loss = float(losses[:, 0].mean())
         return cls(
@@ -237,16 +246,15 @@ class Decision:
             Interval(*(1 - math.exp(-end) for end in (log_ratio.value, log_ratio.low, log_ratio.high))),
             reaches(runs),
             jackknife(ratio, losses[:, [2, 0]]),
-            _mean(comparison.runs(BOOSTED, share)[:, 1]) / loss,
+            float(comparison.runs(BOOSTED, share)[:, 1].mean()) / loss,
             float(comparison.constant / loss),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name; an interval becomes the list of its value and its ends."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
-            name: [value.value, value.low, value.high] if isinstance(value, Interval) else value
-            for name, value in values.items()
+            name: [*value.values()] if isinstance(value, dict) else value
+            for name, value in asdict(self).items()
         }
 
     def finding(self, budget: str) -> str:
@@ -284,10 +292,6 @@ class Decision:
             value = self.first_rows.value
             return f"Labelling only the first rows has {value:.2f} times its error: the data hardly shift. "
         return ""
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else math.nan
 
 
 def _percent(ratio: Interval) -> str:

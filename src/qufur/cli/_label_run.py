@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qufur._internal.counts import counted
-from qufur.cli._columns import grow
 from qufur.cli._flags import flag
-from qufur.cli._options import ModelOptions
-from qufur.cli._periods import LaterPeriods, describe_limit
-from qufur.cli._start import (
-    StartOptions,
-    check_start_options,
-    name_of,
-    rule_from_options,
-    start_workbook,
-)
-from qufur.cli._state_file import TableReader, digest_of, keep_dialect, save_state, tables_at
+from qufur.cli._periods import limit_notes
+from qufur.cli._start import StartOptions, check_start_options, extend_workbook, start_workbook
+from qufur.cli._state_file import digest_of, load_workbook, read_rows, save_state
 from qufur.cli.ask import choose_rows, columns_to_show
 from qufur.errors import invalid
 from qufur.ids import Id
@@ -40,13 +31,10 @@ from qufur.storage.lock import locked
 from qufur.tables import Batch
 from qufur.tables.batch import shown
 from qufur.tables.labels import listing
-from qufur.tables.source import Source
+from qufur.tables.source import Source, files_at
 from qufur.workbook import Workbook
-from qufur.workbook.classes import choose_rule, takes_classes
+from qufur.workbook.classes import takes_classes
 from qufur.workbook.corrections import retract
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 EVERY = 0.5
 """Seconds between updates of the bar: estimating the error takes time."""
@@ -68,17 +56,7 @@ class LabelOptions:
     timeout: float
 
 
-class OpenedWorkbook(NamedTuple):
-    """Options with the dialect of earlier tables, workbook, digest of the table, and notes to print."""
-
-    work: LabelOptions
-    workbook: Workbook
-    table: str
-    notes: list[str]
-
-
-@dataclass
-class LabelResult:
+class LabelResult(NamedTuple):
     """Result of a `qufur label` run."""
 
     workbook: Workbook
@@ -91,20 +69,28 @@ class LabelResult:
 def label_rows(work: LabelOptions, *, quiet: bool) -> LabelResult:
     """Label the chosen rows of a table and the pending rows."""
     with locked(work.state), closing(Journal(journal_of(work.state), work.money)) as journal:
-        work, workbook, table, notes = open_or_start(work, journal, quiet=quiet)
-        return _label(LabelRun(work, workbook, journal, table, quiet), notes)
+        return _label(open_run(work, journal, quiet=quiet), quiet=quiet)
 
 
 @dataclass
 class LabelRun:
-    """State of one `qufur label` run."""
+    """State of one `qufur label` run.
+
+    Attributes
+    ----------
+    data, table, notes
+        The table with the dialect of earlier tables, its digest, and notes to print.
+    saved
+        Whether this run has written the state file.
+    """
 
     work: LabelOptions
-    workbook: Workbook
     journal: Journal
+    workbook: Workbook
+    data: Source
     table: str
-    quiet: bool
-    saved: bool = field(default=False)
+    notes: list[str]
+    saved: bool = False
 
     def save(self, outcome: str = "interrupted while buying labels") -> None:
         """Write the state file. One call of the command is one version: `undo` reverts all of it."""
@@ -149,13 +135,13 @@ def label_of(workbook: Workbook, text: str) -> float | None:
         _, values = workbook.read_labels(Batch({"label": [text]}), "label")
         return float(values.item())
     except ValueError:
-        problem = "not a number" if workbook.classes is None else f"none of {listing(workbook.classes)}"
-        remedy = (
-            "; --classes sets class names"
-            if workbook.classes is None and takes_classes(workbook.learner)
-            else ""
-        )
-        raise CallError(f"it printed {shown(text)}, which is {problem}{remedy}") from None
+        if workbook.classes is not None:
+            problem = f"none of {listing(workbook.classes)}"
+        elif takes_classes(workbook.learner):
+            problem = "not a number; --classes sets class names"
+        else:
+            problem = "not a number"
+        raise CallError(f"it printed {shown(text)}, which is {problem}") from None
 
 
 def describe_calls(journal: Journal) -> str:
@@ -184,67 +170,56 @@ def progress_line(workbook: Workbook, journal: Journal, rows: int) -> str:
     return f"{rows:,} rows, {len(workbook.labels):,} labels{left}, {journal.calls:,} calls{money}{error}"
 
 
-class ProgressBar:
-    """Progress bar of `qufur label`: labels received out of the budget, with one line of counts."""
-
-    def __init__(self, workbook: Workbook, journal: Journal, *, quiet: bool) -> None:
-        self._workbook, self._journal, self._next = workbook, journal, 0.0
-        self._bar = None if quiet or not sys.stderr.isatty() else _labels_bar()
-        self._task = None if self._bar is None else self._bar.add_task("", total=workbook.learner.rule.limit)
-
-    def __enter__(self) -> ProgressBar:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def update(self, feed: RowFeed) -> None:
-        """Update the bar."""
-        if self._bar is None or self._task is None or time.monotonic() < self._next:
-            return
-        learner = self._workbook.learner
-        done = learner.spent - len(learner.outstanding)
-        self._bar.update(
-            self._task, completed=done, description=progress_line(self._workbook, self._journal, feed.rows)
-        )
-        self._next = time.monotonic() + EVERY
-
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-
-def _labels_bar() -> Progress:
+@contextmanager
+def progress_bar(workbook: Workbook, journal: Journal, *, quiet: bool) -> Iterator[Callable[[RowFeed], None]]:
+    """Show labels received out of the budget, with one line of counts; yield a function that updates it."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda feed: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    next_update = 0.0
+
+    def update(feed: RowFeed) -> None:
+        nonlocal next_update
+        if time.monotonic() < next_update:
+            return
+        learner = workbook.learner
+        done = learner.spent - len(learner.outstanding)
+        bar.update(task, completed=done, description=progress_line(workbook, journal, feed.rows))
+        next_update = time.monotonic() + EVERY
+
     columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=workbook.learner.rule.limit)
+        yield update
 
 
-def open_or_start(work: LabelOptions, journal: Journal, *, quiet: bool) -> OpenedWorkbook:
+def open_run(work: LabelOptions, journal: Journal, *, quiet: bool) -> LabelRun:
     """Load or create the workbook, and register a new table."""
-    files = list(tables_at(work.data.path).values())
+    files = files_at(work.data)
     digests = [digest_of(file) for file in files]
-    notes: list[str] = []
-    if work.state.exists():
+    exists, data, notes = work.state.exists(), work.data, list[str]()
+    if exists:
         workbook = _continued(work, journal)
-        work = replace(work, data=replace(work.data, default=workbook.dialect))
+        data = replace(data, default=workbook.dialect)
     else:
         workbook, notes = _started(work, journal, quiet=quiet)
+    if not (exists and workbook.has_rule):
+        journal.remember({flag(name): value for name, value in work.options.given().items()})
     table = "+".join(digests)
     if not set(digests) <= set(workbook.tables):
-        if work.state.exists():
-            notes = _grown(work, workbook, journal, quiet=quiet)
+        if exists:
+            options = _start_options(work, journal)
+            _, _, notes = extend_workbook("qufur label", workbook, data, options, quiet=quiet)
         for digest, file in zip(digests, files, strict=True):
             workbook.register_table(digest, file.name)
         workbook.partial_tables[table] = 0
-    _raise_budget(work, workbook, journal)
-    return OpenedWorkbook(work, workbook, table, notes)
+    affordable, limit = _affordable(work, journal), workbook.learner.rule.limit
+    if money_sets_budget(journal) and affordable is not None and limit is not None and affordable > limit:
+        workbook.learner.add_budget(affordable - limit)
+    return LabelRun(work, journal, workbook, data, table, notes)
 
 
 def _started(work: LabelOptions, journal: Journal, *, quiet: bool) -> tuple[Workbook, list[str]]:
@@ -252,43 +227,20 @@ def _started(work: LabelOptions, journal: Journal, *, quiet: bool) -> tuple[Work
         remedy = "Restore the state file, or remove the record of calls to start over."
         received = f"none, although calls are recorded in {str(journal.path)!r}"
         raise invalid("--state", "qufur label", "an existing file", received, remedy)
-    workbook, _, notes = start_workbook("qufur label", work.data, _first(work, journal), quiet=quiet)
+    options = _start_options(work, journal)
+    workbook, _, notes = start_workbook("qufur label", work.data, options, quiet=quiet)
     workbook.start_options = work.options.given()
     _check_classes(workbook)
-    _remember(work, journal)
     return workbook, notes
 
 
 def _continued(work: LabelOptions, journal: Journal) -> Workbook:
     """Load the workbook; options given again must equal those of the first call."""
-    workbook = Workbook.load(work.state)
+    workbook = load_workbook(work.state)
     _check_classes(workbook)
     recorded = {name[2:].replace("-", "_"): value for name, value in (journal.start or {}).items()}
     check_start_options(workbook, work.options.given(), recorded)
-    if not workbook.has_rule:
-        _remember(work, journal)
     return workbook
-
-
-def _grown(work: LabelOptions, workbook: Workbook, journal: Journal, *, quiet: bool) -> list[str]:
-    """Extend the workbook by the columns, rows and periods of another table; return notes."""
-    periods = LaterPeriods(workbook)
-    rows, notes = grow(workbook, work.data, work.options.columns, quiet=quiet, observer=periods.add)
-    if not workbook.has_rule:
-        model = ModelOptions(name_of(workbook.learner.model))
-        choose_rule(workbook, rule_from_options("qufur label", _first(work, journal).rule, model)(rows))
-    return notes + periods.apply(workbook)
-
-
-def _first(work: LabelOptions, journal: Journal) -> StartOptions:
-    """Return the start options; without --budget, --money sets the budget."""
-    affordable = _affordable(work, journal)
-    budget = work.options.rule.budget or (None if affordable is None else str(affordable))
-    return replace(work.options, rule=replace(work.options.rule, budget=budget))
-
-
-def _remember(work: LabelOptions, journal: Journal) -> None:
-    journal.remember({flag(name): value for name, value in work.options.given().items()})
 
 
 def _check_classes(workbook: Workbook) -> None:
@@ -299,11 +251,11 @@ def _check_classes(workbook: Workbook) -> None:
             raise invalid("--classes", "qufur label", "other names", received, "Rename the class.")
 
 
-def _raise_budget(work: LabelOptions, workbook: Workbook, journal: Journal) -> None:
-    """Add to the budget the labels that a higher --money pays for."""
-    affordable, limit = _affordable(work, journal), workbook.learner.rule.limit
-    if money_sets_budget(journal) and affordable is not None and limit is not None and affordable > limit:
-        workbook.learner.add_budget(affordable - limit)
+def _start_options(work: LabelOptions, journal: Journal) -> StartOptions:
+    """Return the start options; without --budget, --money sets the budget."""
+    affordable = _affordable(work, journal)
+    budget = work.options.rule.budget or (None if affordable is None else str(affordable))
+    return replace(work.options, rule=replace(work.options.rule, budget=budget))
 
 
 def money_sets_budget(journal: Journal) -> bool:
@@ -320,72 +272,48 @@ def _affordable(work: LabelOptions, journal: Journal) -> int | None:
     return (journal.calls + future) // min(work.votes, 2)
 
 
-def _label(label_run: LabelRun, notes: list[str]) -> LabelResult:
-    work, workbook, journal = label_run.work, label_run.workbook, label_run.journal
-    rows = TableReader(work.data, None, text=workbook.encoding.text is not None)
-    keep_dialect(workbook, work.data, rows.file)
+def _label(run: LabelRun, *, quiet: bool) -> LabelResult:
+    work, workbook, journal = run.work, run.workbook, run.journal
+    rows = read_rows(workbook, run.data, None)
     header, columns = columns_to_show(workbook, rows)
 
     def ask(batch: Batch) -> list[Id]:
-        chosen = choose_rows(workbook, batch, columns)
-        workbook.pending_rows.add(header, chosen)
-        return [row[0] for row in chosen]
+        return [row[0] for row in choose_rows(workbook, batch, header, columns)]
 
-    feed = RowFeed(
-        workbook, label_run.table, rows, ask, label_run.save, until_spent=money_sets_budget(journal)
-    )
+    feed = RowFeed(workbook, run.table, rows, ask, run.save, until_spent=money_sets_budget(journal))
 
     def next_items() -> list[tuple[Id, dict[str, Any]]] | None:
         ids = feed(work.terms.jobs)
         return None if ids is None else [(id, item_of(workbook, id)) for id in ids]
 
-    with _program(work) as program, ProgressBar(workbook, journal, quiet=label_run.quiet) as bar:
-        calls = Calls(program, label_run.read, journal, work.terms)
-        queue = LabelQueue(
-            calls,
-            journal.request,
-            label_run.recorded_votes,
-            label_run.settle,
-            work.votes,
-            workbook.classes is None,
-        )
+    with (
+        closing(Command(work.command, work.terms.jobs, work.timeout)) as program,
+        progress_bar(workbook, journal, quiet=quiet) as update,
+    ):
+        calls = Calls(program, run.read, journal, work.terms)
+        mean = workbook.classes is None
+        queue = LabelQueue(calls, journal.request, run.recorded_votes, run.settle, work.votes, mean)
         try:
-            queue.work(next_items, partial(bar.update, feed))
+            queue.work(next_items, partial(update, feed))
         except OutOfOrderError as error:
-            raise _out_of_order(queue, error) from None
+            received = f"no label from the last {queue.failures} rows; last error: {error.__cause__}"
+            remedy = "Earlier labels are saved; run the same command to continue."
+            raise invalid("--with", "qufur label", "a command that labels rows", received, remedy) from None
         finally:
-            if label_run.saved or queue.labels or queue.skipped:
-                label_run.save(f"{counted(queue.labels, 'label')} bought, {queue.skipped} skipped")
-    limit = describe_limit(workbook)
-    notes = [*([limit] if limit else []), *rows.notes, *notes, *_final_notes(queue, label_run, feed)]
+            if run.saved or queue.labels or queue.skipped:
+                run.save(f"{counted(queue.labels, 'label')} bought, {queue.skipped} skipped")
+    notes = [*limit_notes(workbook), *rows.notes, *run.notes, *_final_notes(run, queue, feed)]
     return LabelResult(workbook, queue, journal, feed.rows, notes)
 
 
-@contextmanager
-def _program(work: LabelOptions) -> Iterator[Command]:
-    program = Command(work.command, work.terms.jobs, work.timeout)
-    try:
-        yield program
-    finally:
-        program.close()
-
-
-def _final_notes(queue: LabelQueue, label_run: LabelRun, feed: RowFeed) -> Iterator[str]:
-    journal = label_run.journal
+def _final_notes(run: LabelRun, queue: LabelQueue, feed: RowFeed) -> Iterator[str]:
     is_spent = queue.calls.out_of_money or feed.is_spent
-    if is_spent and (label_run.workbook.partial_tables or label_run.workbook.learner.outstanding):
-        limit = "" if journal.money.limit is None else f" of {journal.money.limit}"
+    if is_spent and (run.workbook.partial_tables or run.workbook.learner.outstanding):
+        limit = "" if run.journal.money.limit is None else f" of {run.journal.money.limit}"
         unaffordable = "call" if queue.calls.out_of_money else "label"
-        spent = f"{journal.spent}{limit} is spent, too little is left for a {unaffordable}"
+        spent = f"{run.journal.spent}{limit} is spent, too little is left for a {unaffordable}"
         yield f"{spent}. Run the same command with more --money to continue."
     if queue.failed:
         id, error = next(iter(queue.failed.items()))
         rows = counted(len(queue.failed), "row")
         yield f"No label for {rows}, such as {id!r}: {error}. Run the same command to try again."
-
-
-def _out_of_order(queue: LabelQueue, error: OutOfOrderError) -> ValueError:
-    allowed = "a command that labels rows"
-    received = f"no label from the last {queue.failures} rows; last error: {error.__cause__}"
-    remedy = "Earlier labels are saved; run the same command to continue."
-    return invalid("--with", "qufur label", allowed, received, remedy)

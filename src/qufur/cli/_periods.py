@@ -10,6 +10,7 @@ from qufur.arrays import as_count
 from qufur.cli._flags import reject_options
 from qufur.cli._options import RuleOptions
 from qufur.errors import invalid
+from qufur.learner import Learner
 from qufur.rules import Rule
 from qufur.rules.from_budget import promise
 from qufur.rules.per_period import UNKNOWN, PeriodSpending, PerPeriod
@@ -76,32 +77,22 @@ class FirstPeriods:
         return notes
 
 
-def periods_from_options(options: RuleOptions, target: str) -> FirstPeriods | None:
-    """Return the periods of the first table, or None without --per."""
-    if options.per is not None:
-        return FirstPeriods(options, target)
-    if options.time is not None:
-        raise invalid("--time", "qufur ask", "omitted without --per", repr(options.time))
-    return None
-
-
 class LaterPeriods:
     """Rows per period of a later table."""
 
     def __init__(self, workbook: Workbook) -> None:
-        self._periods, self._counts = workbook.periods, None
-        if workbook.periods is not None:
-            period = _spending(workbook).period
-            self._counts = PeriodCounts(math.nan if period == UNKNOWN else period)
+        self._periods = workbook.periods
+        period = UNKNOWN if workbook.periods is None else _spending(workbook).period
+        self._counts = PeriodCounts(math.nan if period == UNKNOWN else period)
 
     def add(self, batch: Batch) -> None:
         """Count the rows of a batch per period."""
-        if self._periods is not None and self._counts is not None:
+        if self._periods is not None:
             self._counts.add(self._periods.of(batch))
 
     def apply(self, workbook: Workbook) -> list[str]:
         """Pass the number of rows per period to the rule, which paces its labels by it; return notes."""
-        return [] if self._counts is None else _expect(workbook, self._counts)
+        return _expect(workbook, self._counts)
 
 
 def period_status(workbook: Workbook) -> dict[str, Any]:
@@ -123,6 +114,20 @@ def describe_limit(workbook: Workbook) -> str | None:
         return f"{limit}."
     counts = f"{spending.bought} of {spending.allowed} bought, {spending.left} left"
     return f"{limit}; {unit} of {workbook.period}: {counts}."
+
+
+def limit_notes(workbook: Workbook) -> list[str]:
+    """Return the description of the limit as a list of notes, empty for a count."""
+    limit = describe_limit(workbook)
+    return [] if limit is None else [limit]
+
+
+def describe_spend(learner: Learner) -> str:
+    """Describe the labels bought, left and outstanding."""
+    left = "no budget" if learner.left is None else f"{learner.left} left"
+    return (
+        f"{counted(learner.spent, 'label')} bought in total, {left}, {len(learner.outstanding)} outstanding"
+    )
 
 
 def change_rate(workbook: Workbook, unit: str, labels: int) -> None:
@@ -148,8 +153,10 @@ def describe_refund(workbook: Workbook, labels: int, left_before: int | None) ->
 
 
 def _expect(workbook: Workbook, counts: PeriodCounts) -> list[str]:
+    if workbook.periods is None:
+        return []
     _spending(workbook).expect(counts.rows)
-    if workbook.periods is None or not (counts.late or counts.untimed):
+    if not (counts.late or counts.untimed):
         return []
     late, untimed, unit = counts.late, counts.untimed, workbook.periods.unit
     return [

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-    from qufur.sweep.statistics import Estimate
 
 
 def print_json(content: Mapping[str, Any]) -> None:
     """Print a result as JSON; NaN and infinity become null."""
     print(json.dumps(_without_nan(content), indent=2))
+
+
+def print_result(json: bool, content: Mapping[str, Any], lines: Iterable[str]) -> None:
+    """Print the result of a command as JSON, or as lines of text."""
+    if json:
+        print_json(content)
+    else:
+        print(*lines, sep="\n")
 
 
 def print_table(
@@ -41,27 +45,6 @@ def print_table(
     console.print(table)
     for note in notes:
         console.print(Text(note), soft_wrap=True)
-
-
-def averaged(seeds: int) -> str:
-    """Describe how the numbers of a table were averaged.
-
-    >>> averaged(1), averaged(5)
-    ('One seed.', 'Mean ± standard error over 5 seeds.')
-    """
-    return "One seed." if seeds == 1 else f"Mean ± standard error over {seeds} seeds."
-
-
-def best_marked(cells: Mapping[str, Sequence[Estimate]]) -> list[list[str | Text]]:
-    """Return one row of cells per name; the lowest mean of each column has a star, and is bold."""
-    from rich.text import Text
-
-    means = np.array([[estimate.mean for estimate in row] for row in cells.values()])
-    lowest = means == np.nanmin(means, axis=0)
-    return [
-        [name, *(Text(f"* {e}", "bold") if low else str(e) for e, low in zip(row, lows, strict=True))]
-        for (name, row), lows in zip(cells.items(), lowest, strict=True)
-    ]
 
 
 def _without_nan(value: Any) -> Any:

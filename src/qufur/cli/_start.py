@@ -10,31 +10,28 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from qufur import models
 from qufur._internal import entry_points
 from qufur.arrays import Bools, Floats
+from qufur.cli import _options as opt
 from qufur.cli._classes import describe_labels, infer_labels, parse_classes
-from qufur.cli._columns import Columns, describe_first_table
+from qufur.cli._columns import GrowingColumns, describe_first_table, grow
 from qufur.cli._flags import flag, reject_options
 from qufur.cli._options import ModelName, ModelOptions, RuleOptions
-from qufur.cli._periods import periods_from_options
+from qufur.cli._periods import FirstPeriods, LaterPeriods
 from qufur.errors import InvalidError, invalid
 from qufur.learner import Learner
-from qufur.models import Ridge
 from qufur.models.base import Model
 from qufur.rules import FixedBudget, Rule, Uniform
 from qufur.rules.from_budget import as_amount, labels_of, rule_from_budget
 from qufur.tables.source import Source
 from qufur.tables.writers import column_heading
 from qufur.workbook import Workbook
-from qufur.workbook.classes import NONE_YET
-
-if TYPE_CHECKING:
-    from qufur.models import KernelRidge, Refit
+from qufur.workbook.classes import NONE_YET, choose_rule
 
 CHANGES = {"budget": "`qufur budget --add` increases it.", "per": "`qufur budget --per` changes it."}
 """Remedies for the start options that can be changed later."""
@@ -48,24 +45,24 @@ MIN_CLASS_LABELS = 3
 """Minimum labels inside and outside a class to test it; with fewer, a column may match it by chance."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StartOptions:
     """Options that the first table sets. Later calls accept equal values."""
 
     model: ModelOptions
     rule: RuleOptions
-    columns: Columns
-    target: str | None
-    id: str | None
-    seed: int | None
-    classes: str | None = None
-    new: bool = False
+    target: opt.FirstTarget = None
+    new: opt.FirstNew = False
+    classes: opt.FirstClasses = None
+    id: opt.FirstId = None
+    columns: GrowingColumns
+    seed: opt.FirstSeed = None
 
     def given(self) -> dict[str, Any]:
         """Return the options that were given as JSON values, by name."""
-        own = {name: getattr(self, name) for name in ("target", "id", "seed", "new")}
         classes = self.classes and ",".join(name.strip() for name in self.classes.split(","))
-        values = asdict(self.model) | asdict(self.rule) | self.columns.fixed | own | {"classes": classes}
+        own = {"target": self.target, "id": self.id, "seed": self.seed, "new": self.new, "classes": classes}
+        values = asdict(self.model) | asdict(self.rule) | self.columns.fixed | own
         given = {name: value for name, value in values.items() if value is not None and value is not False}
         return cast(dict[str, Any], json.loads(json.dumps(given)))
 
@@ -98,15 +95,13 @@ def start_workbook(
         remedy = "Later commands find the model of a state file by its entry point."
         raise invalid("--model", command, "the name of an installed model", repr(options.model.name), remedy)
     check_model(options.model, command, classes)
-    target = options.target or "label"
-    periods = None if labelled else periods_from_options(options.rule, target)
-    rule = None
+    rule = periods = None
     if not labelled:
-        rule = rule_from_options(command, options.rule, options.model) if periods is None else periods.rule
+        rule, periods = _rule_and_periods(command, options.rule, options.model, options.target or "label")
     # Without --also: whether a name is a regressor or a classifier may depend on the table.
     model = model_from_options(replace(options.model, also=None), 1, command, classes)
     columns.check(command)
-    check_target(options.id, target, command)
+    check_target(options.id, options.target or "label", command)
     rows = columns.rows(data, quiet=quiet)
     names = [*rows.columns, *rows.file.numbers]
     target = options.target or (rows.file.target if labelled else None) or "label"
@@ -131,6 +126,34 @@ def start_workbook(
     if periods is not None:
         notes += periods.apply(workbook)
     return StartedWorkbook(workbook, rows.count, [*notes, *describe_first_table(encoding)])
+
+
+def prepare_table(
+    workbook: Workbook | None, data: Source, options: StartOptions, *, quiet: bool
+) -> StartedWorkbook:
+    """Create the workbook for a table of `qufur ask`, or extend an existing one by what the table adds."""
+    if workbook is None:
+        return start_workbook("qufur ask", data, options, quiet=quiet)
+    check_start_options(workbook, options.given())
+    check_target(workbook.id, workbook.target)
+    options.columns.fetch(workbook.encoding)
+    return extend_workbook("qufur ask", workbook, data, options, quiet=quiet)
+
+
+def extend_workbook(
+    command: str, workbook: Workbook, data: Source, options: StartOptions, *, quiet: bool
+) -> StartedWorkbook:
+    """Extend a workbook by the columns, rows and periods of a table."""
+    rule: Callable[[int], Rule] | None = None
+    periods: FirstPeriods | LaterPeriods | None = None
+    if not workbook.has_rule:  # `qufur learn` creates a workbook without a rule
+        model = ModelOptions(name_of(workbook.learner.model))
+        rule, periods = _rule_and_periods(command, options.rule, model, workbook.target)
+    periods = periods or LaterPeriods(workbook)
+    total, notes = grow(workbook, data, options.columns, quiet=quiet, observer=periods.add)
+    if rule is not None:
+        choose_rule(workbook, rule(total))
+    return StartedWorkbook(workbook, total, notes + periods.apply(workbook))
 
 
 def check_start_options(
@@ -172,6 +195,18 @@ _RULE_OPTIONS = {field.name for field in fields(RuleOptions)}
 
 
 # Rule
+
+
+def _rule_and_periods(
+    command: str, options: RuleOptions, model: ModelOptions, target: str
+) -> tuple[Callable[[int], Rule], FirstPeriods | None]:
+    """Return the rule as in `rule_from_options` and, with --per, the periods of the first table."""
+    if options.per is not None:
+        periods = FirstPeriods(options, target)
+        return periods.rule, periods
+    if options.time is not None:
+        raise invalid("--time", command, "omitted without --per", repr(options.time))
+    return rule_from_options(command, options, model), None
 
 
 def rule_from_options(command: str, options: RuleOptions, model: ModelOptions) -> Callable[[int], Rule]:
@@ -267,7 +302,7 @@ def check_model(options: ModelOptions, command: str, classes: Sequence[str] | No
     if options.name is not ModelName.ridge:
         reject_options(command, conflict, {"half_life": options.half_life}, "--model ridge accepts it.")
     if not options.is_experts:
-        reject_options(command, conflict, {"also": options.also or None}, "--model experts accepts it.")
+        reject_options(command, conflict, {"also": options.also}, "--model experts accepts it.")
     if classes and not options.is_experts and custom_model(options, command) is None:
         remedy = "Omit --model; for numeric labels, name another --target."
         raise invalid("--model", command, "experts if labels are classes", options.name, remedy)
@@ -307,13 +342,13 @@ def model_from_options(
         raise invalid("--label-range", command, f"given with --model {options.name}", "none", remedy)
     if options.model is ModelName.ridge:
         half_life = options.half_life
-        return Ridge(
+        return models.Ridge(
             dim, intercept=True, label_range=label_range, regularization=penalty, half_life=half_life
         )
     return _kernel(dim, label_range, KERNEL_PENALTY if penalty is None else penalty)
 
 
-def boosting(dim: int, classes: tuple[Any, ...] | None) -> Refit:
+def boosting(dim: int, classes: tuple[Any, ...] | None) -> Model:
     """Return histogram gradient boosting alone, as a baseline."""
     # Imported directly: a lookup by name would import all of scikit-learn.
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -322,7 +357,7 @@ def boosting(dim: int, classes: tuple[Any, ...] | None) -> Refit:
     return models.Refit(estimator(), dim=dim, classes=classes)
 
 
-def _kernel(dim: int, label_range: tuple[float, float], penalty: float) -> KernelRidge:
+def _kernel(dim: int, label_range: tuple[float, float], penalty: float) -> Model:
     """Return a constant plus a Gaussian kernel, for scaled rows.
 
     Its length scale is √dim, about the distance between two such rows.
@@ -344,8 +379,17 @@ def estimators_named(names: Sequence[str], command: str, *, classifies: bool) ->
     """
     if not names:
         return []
-    classes = _estimator_classes(classifies)
-    return [_estimator(classes, name, command, classifies) for name in names]
+    by_name = _estimator_classes(classifies)
+    by_key = {_key(name): cls for name, cls in by_name.items()}
+    for name in names:
+        if _key(name) not in by_key:
+            short = [kebab for kebab in by_name if not kebab.endswith(("-regressor", "-classifier"))]
+            matches = difflib.get_close_matches(_kebab(name), short, n=3, cutoff=0.5)
+            similar = f"Did you mean {' or '.join(matches)}?" if matches else ""
+            allowed = f"the name of a scikit-learn {'classifier' if classifies else 'regressor'}"
+            remedy = similar or "An example is hist-gradient-boosting."
+            raise invalid("--also", command, allowed, repr(name), remedy)
+    return [by_key[_key(name)]() for name in names]
 
 
 @cache
@@ -362,17 +406,6 @@ def _estimator_classes(classifies: bool) -> dict[str, Any]:
 def _has_required_parameters(cls: Any) -> bool:
     parameters = signature(cls).parameters.values()
     return any(each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters)
-
-
-def _estimator(classes: dict[str, Any], name: str, command: str, classifies: bool) -> Any:
-    cls = {_key(kebab): cls for kebab, cls in classes.items()}.get(_key(name))
-    if cls is not None:
-        return cls()
-    short = [kebab for kebab in classes if not kebab.endswith(("-regressor", "-classifier"))]
-    matches = difflib.get_close_matches(_kebab(name), short, n=3, cutoff=0.5)
-    remedy = f"Did you mean {' or '.join(matches)}?" if matches else "An example is hist-gradient-boosting."
-    allowed = f"the name of a scikit-learn {'classifier' if classifies else 'regressor'}"
-    raise invalid("--also", command, allowed, repr(name), remedy)
 
 
 def _kebab(name: str) -> str:
@@ -442,17 +475,14 @@ def _is_similar(first: str, second: str) -> bool:
     (False, False)
     """
     a, b = (re.sub("[ _-]", "", column_heading(name).casefold()) for name in (first, second))
-    if min(len(a), len(b)) < 3 or abs(len(a) - len(b)) > 1:
+    if min(len(a), len(b)) < 3:
         return False
-    if len(a) > len(b):
-        a, b = b, a
-    if a == b:
-        return True
-    index = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
-    if len(a) < len(b):
-        return a[index:] == b[index + 1 :]
-    swapped = a[index : index + 2] == b[index : index + 2][::-1] and a[index + 2 :] == b[index + 2 :]
-    return swapped or a[index + 1 :] == b[index + 1 :]
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    a, b = a[same:], b[same:]
+    has_wrong_letter = a[1:] == b[1:]
+    has_extra_letter = a[1:] == b or a == b[1:]
+    has_swapped_letters = a[:2] == b[:2][::-1] and a[2:] == b[2:]
+    return has_wrong_letter or has_extra_letter or has_swapped_letters
 
 
 def describe_leaks(workbook: Workbook) -> list[str]:
@@ -477,8 +507,8 @@ def describe_leaks(workbook: Workbook) -> list[str]:
 def _leaking(X: Floats, y: Floats, classes: int) -> Bools:
     """Return which inputs correlate with the label, its rank, or membership in a class."""
     if not classes:
-        linear = _correlation(X, y) > LEAK_CORRELATION
-        return np.asarray(linear | (_correlation(_ranks(X), _ranks(y)) > LEAK_CORRELATION))
+        ranks = np.apply_along_axis(_ranks, 0, X)
+        return np.fmax(_correlation(X, y), _correlation(ranks, _ranks(y))) > LEAK_CORRELATION
     leaks = np.zeros(X.shape[1], bool)
     for number in range(classes):
         member = (y == number).astype(np.float64)
@@ -488,13 +518,11 @@ def _leaking(X: Floats, y: Floats, classes: int) -> Bools:
 
 
 def _ranks(values: Floats) -> Floats:
-    """Return the ranks within each column; ties share the mean rank.
+    """Return the ranks of a vector; equal values share the mean rank.
 
     >>> _ranks(np.array([30.0, 10.0, 30.0]))
     array([2.5, 1. , 2.5])
     """
-    if values.ndim > 1:
-        return np.column_stack([_ranks(column) for column in values.T])
     _, index, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[index], dtype=np.float64)
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -18,11 +19,9 @@ from qufur.labelling.journal import journal_of
 from qufur.models import Model
 from qufur.models.engines import compiled
 from qufur.storage import versions
-from qufur.storage.lock import lock_of
-from qufur.storage.versions import History
+from qufur.storage.lock import lock_of, locked
 from qufur.tables import Batch, open_table
 from qufur.tables.batch import rows_at_a_time
-from qufur.tables.formats.base import TableFile
 from qufur.tables.source import Source, files_at
 from qufur.workbook import Workbook
 
@@ -31,7 +30,7 @@ def save_state(workbook: Workbook, state: Path, command: str, outcome: str) -> N
     """Save the state file; keep the previous version for `qufur undo`."""
     workbook.monitor.timeline.note(workbook.learner)
     before = versions.keep(state, workbook.history.before)
-    workbook.history = History(command, outcome, int(time.time()), before)
+    workbook.history = versions.History(command, outcome, int(time.time()), before)
     workbook.save(state)
     if before:
         versions.prune(state, before)
@@ -48,19 +47,12 @@ SECONDS_PER_UNIT = {"h": 3600, "d": 86400, "w": 7 * 86400}
 
 def since(age: str | None, command: str) -> float | None:
     """Return the time that is `age` ago, in seconds since 1970; None without an age."""
-    return None if age is None else time.time() - _seconds(age, command)
-
-
-def _seconds(age: str, command: str) -> float:
-    """Convert an age to seconds.
-
-    >>> _seconds("30d", "docs"), _seconds("1.5h", "docs")
-    (2592000.0, 5400.0)
-    """
+    if age is None:
+        return None
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([hdw])", age.strip())
     if match is None:
         raise invalid("--expire", command, "hours, days or weeks, such as 12h, 30d or 2w", repr(age))
-    return float(match[1]) * SECONDS_PER_UNIT[match[2]]
+    return time.time() - float(match[1]) * SECONDS_PER_UNIT[match[2]]
 
 
 @contextmanager
@@ -106,28 +98,31 @@ def load_workbook(state: Path) -> Workbook:
         return Workbook.load(state)
 
 
+@contextmanager
+def locked_workbook(state: Path) -> Iterator[Workbook]:
+    """Load the workbook of a state file, and hold its lock in this context."""
+    with locked(state):
+        yield load_workbook(state)
+
+
 def tables_at(data: Path) -> dict[str, Path]:
     """Return the files of a table, which must not be overwritten."""
     files = files_at(data)
     return {"the table": files[0]} if len(files) == 1 else {f"the table {file}": file for file in files}
 
 
+def register_tables(workbook: Workbook, data: Path) -> None:
+    """Register the files of a table before its rows are processed; raise an error if one was before."""
+    for file in files_at(data):
+        workbook.register_table(digest_of(file), file.name)
+
+
 def digest_of(path: Path) -> str:
     """Return a digest of the bytes of a file."""
     if not path.is_file():
         raise invalid("path", "qufur", "an existing file", repr(str(path)), "Check its folder and spelling.")
-    digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def keep_dialect(workbook: Workbook, source: Source, file: TableFile) -> None:
-    """Store the CSV dialect for later tables if the options give it or no dialect is stored yet."""
-    is_given = source.separator is not None or source.decimal is not None
-    if file.dialect is not None and (is_given or workbook.dialect is None):
-        workbook.dialect = file.dialect
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).hexdigest()
 
 
 class TableReader:
@@ -170,3 +165,17 @@ class TableReader:
             for observer in self._observers:
                 observer(batch)
             yield batch
+
+
+def read_rows(
+    workbook: Workbook, source: Source, label: str | None, *, total: int | None = None
+) -> TableReader:
+    """Return the reader of a table for a workbook.
+
+    The workbook keeps the CSV dialect for later tables if the options give it or it has none yet.
+    """
+    rows = TableReader(source, label, text=workbook.encoding.text is not None, total=total)
+    is_given = source.separator is not None or source.decimal is not None
+    if rows.file.dialect is not None and (is_given or workbook.dialect is None):
+        workbook.dialect = rows.file.dialect
+    return rows

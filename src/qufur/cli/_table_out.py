@@ -18,11 +18,10 @@ from qufur._internal.counts import counted
 from qufur.arrays import Floats
 from qufur.cli._classes import read_labels
 from qufur.cli._state_file import tables_at
-from qufur.errors import invalid
+from qufur.errors import InvalidError, invalid
 from qufur.ids import Id
 from qufur.labelling import tool_files
 from qufur.labelling.tasks import Columns
-from qufur.labelling.tool_files import Tool
 from qufur.labelling.votes import majority
 from qufur.tables import Batch, ids, read
 from qufur.tables.cells import listed
@@ -33,7 +32,6 @@ from qufur.tables.number_formats import LabelForms
 from qufur.tables.source import FORMATS
 from qufur.tables.writers import Write, check_writable, column_called, column_heading, escaped, table
 from qufur.workbook import Workbook
-from qufur.workbook.corrections import retract
 
 
 class Exported(NamedTuple):
@@ -46,13 +44,13 @@ class Exported(NamedTuple):
 
 
 def rows_out(
-    workbook: Workbook, out: Path, header: Sequence[str], tool: Tool | None
+    workbook: Workbook, out: Path, header: Sequence[str], tool: tool_files.Tool | None
 ) -> AbstractContextManager[Write]:
     """Open a file for the rows to label: a table, or tasks of a labelling tool."""
     return table(out, header) if tool is None else tool_files.tasks(out, header, tool, _columns(workbook))
 
 
-def exported(workbook: Workbook, data: Path, tool: Tool) -> Exported:
+def exported(workbook: Workbook, data: Path, tool: tool_files.Tool) -> Exported:
     """Read the labels of an export; several labels of a row give their majority class or mean."""
     export = tool_files.read_export(data, tool, _columns(workbook))
     _reject_foreign_ids(workbook, [*export.ids, *export.skipped, *export.blank], data)
@@ -65,12 +63,6 @@ def exported(workbook: Workbook, data: Path, tool: Tool) -> Exported:
     outstanding = set(workbook.learner.outstanding)
     skipped = [id for id in workbook.resolve_ids(export.skipped) if id in outstanding]
     return Exported(list(values), np.array(labels, dtype=np.float64), skipped, len(export.blank))
-
-
-def retract_skipped(workbook: Workbook, names: Sequence[Id]) -> None:
-    """Retract skipped rows, if there are any."""
-    if names:
-        retract(workbook, names)
 
 
 def _columns(workbook: Workbook) -> Columns:
@@ -94,20 +86,18 @@ _NOT_WRITTEN = (".npy", ".npz")
 
 def check_table(out: Path, used: Mapping[str, Path]) -> None:
     """Reject an unwritable path, an unknown format, or a file in `used` (path by description)."""
-    if not Path(os.path.realpath(out)).parent.is_dir() or out.is_dir():
-        raise invalid("--out", "qufur", "a file in a folder that exists", repr(str(out)))
+    check_output(out, used, "--out")
     if out.name.lower().endswith(_NOT_WRITTEN):
         allowed = "a name ending in .csv, .tsv, .jsonl, .parquet or .xlsx"
         raise invalid("--out", "qufur", allowed, repr(str(out)))
     check_writable(out)
-    check_file(out, used)
 
 
-def check_page(out: Path, used: Mapping[str, Path]) -> None:
-    """Reject a path for an HTML page that is unwritable or in `used`."""
+def check_output(out: Path, used: Mapping[str, Path], option: str) -> None:
+    """Reject a path that is unwritable or in `used`."""
     if not Path(os.path.realpath(out)).parent.is_dir() or out.is_dir():
-        raise invalid("--html", "qufur", "a file in a folder that exists", repr(str(out)))
-    check_file(out, used, "--html")
+        raise invalid(option, "qufur", "a file in a folder that exists", repr(str(out)))
+    check_file(out, used, option)
 
 
 def check_folder(out: Path, names: list[str], data: Path | None = None) -> None:
@@ -124,38 +114,39 @@ def check_file(out: Path, used: Mapping[str, Path], option: str = "--out") -> No
         received = f"{str(out)!r}, which is a device, a pipe or a folder"
         raise invalid(option, "qufur", "a regular file, or a new one", received)
     for description, path in used.items():
-        if _is_same(out, path):
+        is_linked = out.exists() and path.exists() and out.samefile(path)
+        if is_linked or os.path.realpath(out) == os.path.realpath(path):
             raise invalid(option, "qufur", f"another file than {description}", repr(str(out)))
 
 
 def check_answered(workbook: Workbook, out: Path) -> None:
     """Reject a file with pending rows of this workbook, or with labels other than the learned ones."""
-    rows = workbook.unlabelled(_ids_and_labels(workbook, out)) if out.exists() else []
+    rows = workbook.unlabelled(_ids_and_labels(workbook, out))
     if rows:
         problem = counted(len(rows), "row is pending or changed", "rows are pending or changed")
-        received = f"{str(out)!r}, where {problem}, such as {rows[0]!r}"
-        remedy = "Pass it to `qufur tell` first, or write to another file; --force replaces it."
-        raise invalid("--out", "qufur", "a file whose labels were given to `qufur tell`", received, remedy)
+        raise _not_told(out, f"where {problem}, such as {rows[0]!r}", "--force replaces it.")
 
 
 def check_filled_in(workbook: Workbook, out: Path) -> None:
     """Reject a file with labels that were not learned; blank rows may be replaced."""
-    cells = _ids_and_labels(workbook, out) if out.exists() else iter(())
+    cells = _ids_and_labels(workbook, out)
     rows = workbook.unlabelled((id, label) for id, label in cells if label.strip())
     if rows:
-        received = f"{str(out)!r}, where the label of {rows[0]!r} is new or changed"
-        remedy = "Pass it to `qufur tell` first, or write to another file; --force discards its labels."
-        raise invalid("--out", "qufur", "a file whose labels were given to `qufur tell`", received, remedy)
+        raise _not_told(
+            out, f"where the label of {rows[0]!r} is new or changed", "--force discards its labels."
+        )
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    return one.exists() and other.exists() and os.path.samefile(one, other)
+def _not_told(out: Path, problem: str, alternative: str) -> InvalidError:
+    allowed = "a file whose labels were given to `qufur tell`"
+    remedy = f"Pass it to `qufur tell` first, or write to another file; {alternative}"
+    return invalid("--out", "qufur", allowed, f"{str(out)!r}, {problem}", remedy)
 
 
 def _ids_and_labels(workbook: Workbook, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield ids and labels of an earlier output, up to the first unreadable row."""
+    """Yield ids and labels of an earlier output, if it exists, up to the first unreadable row."""
+    if not path.exists():
+        return
     format = next((FORMATS[ending] for ending in FORMATS if path.name.lower().endswith(ending)), CsvFile)
     rows = _read_csv if format is CsvFile else _read_other
     with suppress(ValueError, csv.Error, OSError, EOFError):

@@ -9,11 +9,10 @@ import typer
 from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
-from qufur.cli._periods import change_rate, describe_limit, parse_per, period_status
-from qufur.cli._state_file import load_workbook, save_state
+from qufur.cli._periods import change_rate, describe_limit, limit_notes, parse_per, period_status
+from qufur.cli._state_file import load_workbook, locked_workbook, save_state
 from qufur.errors import invalid
 from qufur.rules.from_budget import promise
-from qufur.storage.lock import locked
 from qufur.workbook import Workbook
 
 
@@ -53,16 +52,14 @@ def budget(
     if add is None and rate is None:
         _print(load_workbook(state), json)
         return
-    with locked(state):
-        workbook = load_workbook(state)
+    with locked_workbook(state) as workbook:
         if rate is not None:
             change_rate(workbook, *rate)
         if add is not None:
             _add(workbook, add, horizon)
         option = f"--add {add}" if rate is None else f"--per {rate[0]} {rate[1]}"
-        save_state(
-            workbook, state, f"budget {option}", f"{counted(workbook.learner.left or 0, 'label')} left"
-        )
+        left = counted(workbook.learner.left or 0, "label")
+        save_state(workbook, state, f"budget {option}", f"{left} left")
     _print(workbook, json)
 
 
@@ -79,28 +76,17 @@ def _add(workbook: Workbook, labels: int, horizon: int | None) -> None:
 
 
 def _print(workbook: Workbook, json: bool) -> None:
-    learner = workbook.learner
-    rows = _rows_to_come(workbook)
-    if json:
-        counts = {"budget": learner.rule.limit, "bought": learner.spent, "left": learner.left}
-        _show.print_json(
-            counts | {"rows_to_come": rows, "promise": describe_limit(workbook)} | period_status(workbook)
-        )
-        return
-    limit = learner.rule.limit
+    learner, limit = workbook.learner, workbook.learner.rule.limit
+    horizon = getattr(learner.spending, "horizon", None)
+    rows = None if horizon is None else max(0, horizon - learner.spending.position)
+    counts = {"budget": limit, "bought": learner.spent, "left": learner.left, "rows_to_come": rows}
     bought = (
         counted(learner.spent, "label") if limit is None else f"{learner.spent} of {counted(limit, 'label')}"
     )
     left = "no budget" if learner.left is None else f"{learner.left} left"
     remaining = "" if rows is None else f" for {counted(rows, 'future row')}"
-    print(f"{bought} bought, {left}{remaining}.")
-    limit_text = describe_limit(workbook)
-    if limit_text:
-        print(limit_text)
-
-
-def _rows_to_come(workbook: Workbook) -> int | None:
-    """Return the number of remaining rows of the horizon; None without a horizon."""
-    spending = workbook.learner.spending
-    horizon = getattr(spending, "horizon", None)
-    return None if horizon is None else max(0, horizon - spending.position)
+    _show.print_result(
+        json,
+        counts | {"promise": describe_limit(workbook)} | period_status(workbook),
+        [f"{bought} bought, {left}{remaining}.", *limit_notes(workbook)],
+    )

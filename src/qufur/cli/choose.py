@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as text_of
-from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._columns import Columns
 from qufur.cli._flags import with_flags
-from qufur.cli._start import LABEL_NAMES
+from qufur.cli._start import LABEL_NAMES, check_target
 from qufur.cli._state_file import TableReader, tables_at
 from qufur.cli._table_out import check_table
 from qufur.errors import invalid
@@ -30,52 +30,40 @@ from qufur.tables.writers import column_called, column_heading, table, unused_na
 NAME = "qufur choose"
 
 
+@opt.with_groups
 def choose(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to choose from: {opt.TABLE}.")],
     budget: Annotated[
         str,
-        typer.Option(
-            metavar="LABELS", rich_help_panel="Labels and budget", help=f"Rows to choose: {opt.BUDGET}."
-        ),
+        opt.budget_option(metavar="LABELS", help=f"Rows to choose: {opt.BUDGET}."),
     ],
     out: opt.RowsToLabel,
+    *,
     id: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", rich_help_panel="Columns", help="Id column. Default: the row number."),
+        opt.column_option(help="Id column. Default: the row number."),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            rich_help_panel="Columns",
+        opt.column_option(
             help="Label column. Default: label. Rows with a label are not chosen.",
         ),
     ] = None,
     known: Annotated[
         list[Path] | None,
-        typer.Option(
+        opt.input_option(
             metavar="FILE",
-            rich_help_panel="Input",
             help=f"Table with the ids of rows that have labels. {opt.REPEATABLE}",
         ),
     ] = None,
-    skip: opt.Skip = None,
-    categorical: opt.CategoricalColumns = None,
-    embedding: opt.EmbeddingColumn = None,
-    text: opt.TextColumn = None,
-    text_model: opt.TextModel = None,
-    impute: opt.Impute = False,
+    columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     seed: Annotated[
         int,
-        typer.Option(
-            min=0, metavar="N", rich_help_panel="Model", help="Random seed of the sample of a long table."
-        ),
+        opt.model_option(min=0, metavar="N", help="Random seed of the sample of a long table."),
     ] = 0,
-    force: Annotated[
-        bool, typer.Option("--force", rich_help_panel="Output", help="Replace --out if it exists.")
-    ] = False,
+    force: Annotated[bool, opt.output_option("--force", help="Replace --out if it exists.")] = False,
     json: opt.Json = False,
 ) -> None:
     """Choose the most informative rows of a table in one batch.
@@ -87,38 +75,41 @@ def choose(
       qufur choose rows.csv --budget 100 -o todo.csv
     """
     amount = as_amount(budget, NAME, "--budget")
-    columns = Columns(skip, categorical, embedding, text, text_model, impute)
     columns.check(NAME)
-    _check_out(out, tables_at(data) | {f"the table {path}": path for path in known or ()}, force=force)
+    check_table(out, tables_at(data) | {f"the table {path}": path for path in known or ()})
+    if out.exists() and not force:
+        remedy = "Write to another file; --force replaces it."
+        raise invalid("--out", NAME, "a new file", f"{str(out)!r}, which exists", remedy)
     rows = columns.rows(Source(data, sep, decimal), quiet=json)
     names = [*rows.columns, *rows.file.numbers]
-    target = _target(target, id, rows)
+    target = target or rows.file.target or "label"
+    check_target(id, target, NAME)
     label_column = target if target in names else None
     id_column = id or unused_name("row", {column_heading(name) for name in (*names, target)})
-    labelled = _ids_in(known or [], id_column)
+    known_batches = chain.from_iterable(map(read, known or ()))
+    labelled = {name for batch in known_batches for name in ids(batch, column_called(id_column, batch))}
     count = _count(amount, rows)
     candidates = Candidates(id, label_column, labelled, count, seed)
     rows.watch(candidates.add)
     encoding = columns.encoding(rows, scale=False, target=label_column, id=id)
-    pool, choice = _choose(candidates, encoding, count, seed)
-    _write(
-        out, choice, pool, candidates.free.ids, encoding, column_heading(id_column), column_heading(target)
-    )
+    unlabelled = candidates.free
+    if count > unlabelled.count:
+        allowed = f"at most {unlabelled.count}, the number of rows without a label"
+        raise invalid("--budget", NAME, allowed, count)
+    pool = unlabelled.batch()
+    existing = encoding.encode(candidates.labelled.batch()) if candidates.labelled.count else None
+    choice = choose_rows(encoding.encode(pool), count, known=existing, seed=seed)
+    _write(out, choice, pool, unlabelled.ids, encoding, column_heading(id_column), column_heading(target))
     choice_notes = _notes(candidates, len(labelled), encoding, is_new=label_column is None)
     notes = [*rows.notes, *map(with_flags, encoding.notes), *choice_notes]
-    if json:
-        uncertainty = choice.uncertainty.tolist()
-        _show.print_json({"rows": rows.count, "chosen": count, "uncertainty": uncertainty, "notes": notes})
-        return
-    print(f"{count} of {counted(rows.count, 'row')} chosen: written to {out}.", *notes, sep="\n")
-    print(f"Fill in the column {target!r}. Do not use the columns of ranks and reasons as model inputs.")
-
-
-def _target(target: str | None, id: str | None, rows: TableReader) -> str:
-    target = target or rows.file.target or "label"
-    if id is not None and column_heading(id) == column_heading(target):
-        raise invalid("--target", NAME, "another column than --id", repr(target))
-    return target
+    uncertainty = choice.uncertainty.tolist()
+    content = {"rows": rows.count, "chosen": count, "uncertainty": uncertainty, "notes": notes}
+    lines = [
+        f"{count} of {counted(rows.count, 'row')} chosen: written to {out}.",
+        *notes,
+        f"Fill in the column {target!r}. Do not use the columns of ranks and reasons as model inputs.",
+    ]
+    _show.print_result(json, content, lines)
 
 
 def _count(amount: int | float, rows: TableReader) -> int:
@@ -126,32 +117,6 @@ def _count(amount: int | float, rows: TableReader) -> int:
     if isinstance(amount, int) and amount <= CANDIDATES:
         return amount
     return labels_within(amount, rows.file.count(), NAME, "--budget")
-
-
-def _choose(candidates: Candidates, encoding: Encoding, count: int, seed: int) -> tuple[Batch, Choice]:
-    """Return the candidate rows and the choice among them."""
-    unlabelled, labelled = candidates.free, candidates.labelled
-    if count > unlabelled.count:
-        raise invalid(
-            "--budget", NAME, f"at most {unlabelled.count}, the number of rows without a label", count
-        )
-    pool = unlabelled.batch()
-    known = encoding.encode(labelled.batch()) if labelled.count else None
-    return pool, choose_rows(encoding.encode(pool), count, known=known, seed=seed)
-
-
-def _check_out(out: Path, used: Mapping[str, Path], *, force: bool) -> None:
-    check_table(out, used)
-    if out.exists() and not force:
-        remedy = "Write to another file; --force replaces it."
-        raise invalid("--out", NAME, "a new file", f"{str(out)!r}, which exists", remedy)
-
-
-def _ids_in(files: Sequence[Path], column: str) -> set[Id]:
-    """Return the ids in these tables, such as earlier outputs of this command."""
-    return {
-        name for file in files for batch in read(file) for name in ids(batch, column_called(column, batch))
-    }
 
 
 def _write(
@@ -164,13 +129,8 @@ def _write(
     names = [pool_ids[index] for index in choice.rows.tolist()]
     explanations = reasons(choice, _sources(encoding, pool), names, rows)
     taken = {id, target, *headings}
-    header = [
-        id,
-        *map(column_heading, columns),
-        unused_name("rank", taken),
-        unused_name("reason", taken),
-        target,
-    ]
+    rank_and_reason = [unused_name(name, taken) for name in ("rank", "reason")]
+    header = [id, *map(column_heading, columns), *rank_and_reason, target]
     with table(out, header) as write:
         write(
             [name, *map(_cell_text, row.values()), rank, reason, ""]

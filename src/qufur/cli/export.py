@@ -36,14 +36,13 @@ def export(
         from qufur.service.state_files import export as write
 
         written = write(opened, stream, file)
-    counts = {"rows": written.workbook.rows, "labels": len(written.workbook.labels), "events": written.seq}
-    counts |= {"outstanding": len(written.workbook.learner.pending), "reopened": len(written.reopened)}
-    if json:
-        _show.print_json(counts | {"digest": written.digest()})
-        return
-    outstanding = f"{counts['outstanding']} outstanding"
-    rows, labels = counted(counts["rows"], "row"), counted(counts["labels"], "label")
-    print(f"{rows}, {labels}, {outstanding}: written to {file}.")
-    if written.reopened:
-        removed = counted(counts["reopened"], "row with a removed label is", "rows with removed labels are")
-        print(f"{removed} not pending in the file.")
+    rows, labels = written.workbook.rows, len(written.workbook.labels)
+    outstanding, reopened = len(written.workbook.learner.pending), len(written.reopened)
+    counts = {"rows": rows, "labels": labels, "events": written.seq, "outstanding": outstanding}
+    content = counts | {"reopened": reopened, "digest": written.digest()}
+    contains = f"{counted(rows, 'row')}, {counted(labels, 'label')}, {outstanding} outstanding"
+    lines = [f"{contains}: written to {file}."]
+    if reopened:
+        removed = counted(reopened, "row with a removed label is", "rows with removed labels are")
+        lines.append(f"{removed} not pending in the file.")
+    _show.print_result(json, content, lines)

@@ -9,8 +9,7 @@ import typer
 from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
-from qufur.cli._state_file import load_workbook, save_state
-from qufur.storage.lock import locked
+from qufur.cli._state_file import locked_workbook, save_state
 from qufur.workbook.corrections import forget_labels
 
 
@@ -28,15 +27,10 @@ def forget_label(
     Example:
       qufur forget-label 17 42 --state s.qufur
     """
-    with locked(state):
-        workbook = load_workbook(state)
+    with locked_workbook(state) as workbook:
         gone = forget_labels(workbook, ids)
-        save_state(
-            workbook, state, " ".join(["forget-label", *ids]), f"{counted(len(gone), 'label')} forgotten"
-        )
+        forgotten = f"{counted(len(gone), 'label')} forgotten"
+        save_state(workbook, state, " ".join(["forget-label", *ids]), forgotten)
     counts = {"forgotten": len(gone), "labels": len(workbook.labels), "left": workbook.learner.left}
-    if json:
-        _show.print_json(counts)
-        return
-    forgotten, remaining = counted(len(gone), "label"), counted(len(workbook.labels), "remains", "remain")
-    print(f"{forgotten} forgotten, {remaining}. The budget is not refunded.")
+    remaining = counted(len(workbook.labels), "remains", "remain")
+    _show.print_result(json, counts, [f"{forgotten}, {remaining}. The budget is not refunded."])

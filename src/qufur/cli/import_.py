@@ -42,8 +42,7 @@ def import_(
         config = config_from_workbook(name or file.stem, workbook)
         stream = service.import_workbook(config, workbook, rows_of(workbook, config), "qufur import")
         service.commit()
-    if json:
-        _show.print_json({"name": stream.name, "rows": workbook.rows, "digest": stream.digest()})
-        return
     rows, labels = counted(workbook.rows, "row"), counted(len(workbook.labels), "label")
-    print(f"Stream {stream.name!r}: {rows}, {labels}, {len(workbook.learner.pending)} outstanding.")
+    line = f"Stream {stream.name!r}: {rows}, {labels}, {len(workbook.learner.pending)} outstanding."
+    content = {"name": stream.name, "rows": workbook.rows, "digest": stream.digest()}
+    _show.print_result(json, content, [line])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,8 +11,8 @@ from qufur.cli import Command, _show
 from qufur.cli import _options as opt
 from qufur.cli._store import DEFAULT, StoreOption, create_if_missing, open_store
 
-if TYPE_CHECKING:
-    from qufur.service.auth import Key
+COLUMNS = ["id", "name", "scopes", "stream", "created", "revoked"]
+"""Columns of the list of keys, and their names as JSON fields."""
 
 key = typer.Typer(help="Create, list and revoke keys of the service.", no_args_is_help=True)
 
@@ -48,10 +48,7 @@ def add(
         from qufur.service.auth import Keys
 
         secret = Keys(opened).add(name, scope, stream)
-    if json:
-        _show.print_json({"key": secret})
-        return
-    print(secret)
+    _show.print_result(json, {"key": secret}, [secret])
 
 
 @key.command("list", cls=Command)
@@ -64,15 +61,18 @@ def list_(store: StoreOption = DEFAULT, json: opt.Json = False) -> None:
     with open_store(store) as opened:
         from qufur.service.auth import Keys
 
-        keys = Keys(opened).listed()
+        keys = [
+            (key.id, key.name, sorted(key.scopes), key.stream, key.created, key.revoked)
+            for key in Keys(opened).listed()
+        ]
     if json:
-        _show.print_json({"keys": [_values(key) for key in keys]})
+        _show.print_json({"keys": [dict(zip(COLUMNS, key, strict=True)) for key in keys]})
         return
     cells = [
-        [key.id, key.name, " ".join(_scopes(key)), key.stream or "all", _day(key.created), _day(key.revoked)]
-        for key in keys
+        [id, name, " ".join(scopes), stream or "all", _day(created), _day(revoked)]
+        for id, name, scopes, stream, created, revoked in keys
     ]
-    _show.print_table("Keys", ["id", "name", "scopes", "stream", "created", "revoked"], cells, [])
+    _show.print_table("Keys", COLUMNS, cells, [])
 
 
 @key.command(cls=Command)
@@ -90,21 +90,6 @@ def revoke(
 
         Keys(opened).revoke(id)
     print(f"Key {id} is revoked.")
-
-
-def _values(key: Key) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scopes": _scopes(key),
-        "stream": key.stream,
-        "created": key.created,
-        "revoked": key.revoked,
-    }
-
-
-def _scopes(key: Key) -> list[str]:
-    return sorted(scope.value for scope in key.scopes)
 
 
 def _day(seconds: int | None) -> str:

@@ -14,9 +14,9 @@ import typer
 from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
-from qufur.cli._columns import Columns
+from qufur.cli._columns import GrowingColumns
 from qufur.cli._label_run import LabelOptions, LabelResult, call_counts, describe_calls, label_rows
-from qufur.cli._options import ModelOptions, RuleOptions
+from qufur.cli._periods import describe_spend
 from qufur.cli._start import StartOptions
 from qufur.errors import invalid
 from qufur.labelling.calls import CallLimits
@@ -32,17 +32,43 @@ MAX_MONEY, MAX_CALLS = 10**12, 10**12
 def label(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to predict: {opt.TABLE}.")],
     state: opt.State,
-    command: opt.With,
+    command: Annotated[
+        str,
+        opt.program_option("--with", metavar="COMMAND", help="Program that labels a row, with arguments."),
+    ],
     budget: opt.FirstBudget = None,
-    cost: opt.Cost = "0",
-    money: opt.MoneyLimit = None,
-    votes: opt.Votes = 1,
-    jobs: opt.ConcurrentCalls = 1,
-    timeout: opt.Timeout = 60.0,
-    retries: opt.Retries = 2,
-    rate_limit: opt.Rate = None,
+    cost: Annotated[
+        str, opt.budget_option(metavar="MONEY", help="Cost of one call; a failed call costs the same.")
+    ] = "0",
+    money: Annotated[
+        str | None, opt.budget_option(metavar="MONEY", help="Maximum cost of all calls. Default: no limit.")
+    ] = None,
+    votes: Annotated[
+        int,
+        opt.program_option(
+            min=1,
+            metavar="N",
+            help="Maximum labels per row: more than two only if they differ. Their mean or majority is "
+            "learned.",
+        ),
+    ] = 1,
+    jobs: Annotated[int, opt.program_option(min=1, metavar="N", help="Number of concurrent calls.")] = 1,
+    timeout: Annotated[
+        float, opt.program_option(min=0.01, metavar="SECONDS", help="Seconds before a call is abandoned.")
+    ] = 60.0,
+    retries: Annotated[
+        int, opt.program_option(min=0, metavar="N", help="Number of retries of a failed call.")
+    ] = 2,
+    rate_limit: Annotated[
+        str | None,
+        opt.program_option(
+            "--rate-limit", metavar="N/s", help="Maximum call rate, such as 10/s, 60/min or 1000/h."
+        ),
+    ] = None,
     model: opt.FirstModel = None,
-    horizon: opt.FirstHorizon = None,
+    horizon: Annotated[
+        int | None, opt.budget_option(min=1, metavar="ROWS", help=f"{opt.HORIZON} {opt.ONCE}")
+    ] = None,
     label_range: opt.FirstLabelRange = None,
     target: opt.FirstTarget = None,
     new: opt.FirstNew = False,
@@ -69,26 +95,19 @@ def label(
       qufur label rows.csv --with ./ask_model.py --budget 300 --state s.qufur
     """
     options = StartOptions(
-        ModelOptions(model, label_range=label_range),
-        RuleOptions(budget, horizon=horizon),
-        Columns(skip, categorical, embedding, text, None, impute, None),
-        target,
-        id,
-        seed,
-        classes,
-        new,
+        model=opt.ModelOptions(model, label_range=label_range),
+        rule=opt.RuleOptions(budget, horizon=horizon),
+        target=target,
+        new=new,
+        classes=classes,
+        id=id,
+        columns=GrowingColumns(skip, categorical, embedding, text, impute=impute),
+        seed=seed,
     )
     program_of(command)
-    work = LabelOptions(
-        Source(data, sep, decimal),
-        state,
-        command,
-        options,
-        parse_money(cost, money),
-        votes,
-        CallLimits(jobs, retries, parse_rate(rate_limit)),
-        timeout,
-    )
+    source, price = Source(data, sep, decimal), parse_money(cost, money)
+    terms = CallLimits(jobs, retries, parse_rate(rate_limit))
+    work = LabelOptions(source, state, command, options, price, votes, terms, timeout)
     try:
         _print(label_rows(work, quiet=json), json)
     except KeyboardInterrupt:
@@ -98,26 +117,16 @@ def label(
 
 def _print(result: LabelResult, json: bool) -> None:
     learner, queue, journal = result.workbook.learner, result.queue, result.journal
-    left, pending = learner.left, len(learner.outstanding)
-    if json:
-        counts = {
-            "rows": result.rows,
-            "labels": queue.labels,
-            "skipped": queue.skipped,
-            "failed": len(queue.failed),
-        }
-        status = {"left": left, "outstanding": pending, "notes": result.notes}
-        _show.print_json(counts | call_counts(journal) | status)
-        return
-    print(
+    counts = {"rows": result.rows, "labels": queue.labels, "skipped": queue.skipped}
+    calls = {"failed": len(queue.failed)} | call_counts(journal)
+    status = {"left": learner.left, "outstanding": len(learner.outstanding), "notes": result.notes}
+    lines = [
         f"{counted(result.rows, 'row')}, {counted(queue.labels, 'label')} bought, "
-        f"{queue.skipped} skipped, {len(queue.failed)} failed."
-    )
-    budget = "no budget" if left is None else f"{left} left"
-    labels = counted(learner.spent, "label")
-    print(f"{labels} bought in total, {budget}, {pending} outstanding; {describe_calls(journal)}.")
-    for note in result.notes:
-        print(note)
+        f"{queue.skipped} skipped, {len(queue.failed)} failed.",
+        f"{describe_spend(learner)}; {describe_calls(journal)}.",
+        *result.notes,
+    ]
+    _show.print_result(json, counts | calls | status, lines)
 
 
 def parse_money(cost: str, limit: str | None) -> Money:

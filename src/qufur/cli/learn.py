@@ -13,20 +13,20 @@ from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._classes import parse_classes, read_labels
-from qufur.cli._columns import Columns, grow
-from qufur.cli._options import ModelOptions, RuleOptions
+from qufur.cli._columns import GrowingColumns, grow
 from qufur.cli._start import StartOptions, check_start_options, describe_leaks, start_workbook
-from qufur.cli._state_file import TableReader, digest_of, keep_dialect, load_workbook, save_state, tables_at
+from qufur.cli._state_file import load_workbook, read_rows, register_tables, save_state
 from qufur.errors import invalid
 from qufur.storage.lock import locked
 from qufur.tables.number_formats import LabelForms
 from qufur.tables.source import Source
 from qufur.workbook import Workbook
 from qufur.workbook.classes import name_classes
-from qufur.workbook.corrections import Learned, read_free_labels
 from qufur.workbook.corrections import learn as learn_labels
+from qufur.workbook.corrections import read_free_labels
 
 
+@opt.with_groups
 def learn(
     data: Annotated[
         Path,
@@ -35,28 +35,18 @@ def learn(
         ),
     ],
     state: opt.State,
-    model: opt.FirstModel = None,
-    regularization: opt.FirstPenalty = None,
-    half_life: opt.FirstHalfLife = None,
-    also: opt.FirstAlso = None,
-    label_range: opt.FirstLabelRange = None,
+    model: opt.ModelOptions,
+    *,
     target: opt.FirstTarget = None,
     classes: Annotated[
         str | None,
-        typer.Option(
+        opt.column_option(
             metavar="A,B,…",
-            rich_help_panel="Columns",
             help=f"{opt.CLASSES} Later: all names, including new ones.",
         ),
     ] = None,
     id: opt.FirstId = None,
-    skip: opt.Skip = None,
-    categorical: opt.CategoricalColumns = None,
-    embedding: opt.EmbeddingColumn = None,
-    text: opt.TextColumn = None,
-    text_model: opt.FirstTextModel = None,
-    impute: opt.Impute = False,
-    add_column: opt.AddColumn = None,
+    columns: GrowingColumns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     seed: opt.FirstSeed = None,
@@ -73,51 +63,35 @@ def learn(
       qufur learn labelled.csv --target price --state s.qufur
     """
     options = StartOptions(
-        ModelOptions(model, regularization, half_life, also or None, label_range),
-        RuleOptions(),
-        Columns(skip, categorical, embedding, text, text_model, impute, add_column),
-        target,
-        id,
-        seed,
-        classes,
+        model=model, rule=opt.RuleOptions(), target=target, classes=classes, id=id, columns=columns, seed=seed
     )
     source = Source(data, sep, decimal)
     with locked(state):
         if state.exists():
             workbook = _continued(state, options)
             source = replace(source, default=workbook.dialect)
-            total, notes = grow(workbook, source, options.columns, quiet=json)
+            total, notes = grow(workbook, source, columns, quiet=json)
         else:
             workbook, total, notes = start_workbook("qufur learn", source, options, labelled=True, quiet=json)
-        for file in tables_at(data).values():
-            workbook.register_table(digest_of(file), file.name)
-        rows = TableReader(
-            source, None if json else "Reading", text=workbook.encoding.text is not None, total=total
-        )
+        register_tables(workbook, data)
+        rows = read_rows(workbook, source, None if json else "Reading", total=total)
         forms = LabelForms(workbook.unit)
-        keep_dialect(workbook, source, rows.file)
-        learned = learn_labels(
-            workbook,
-            read_free_labels(workbook, rows, partial(read_labels, workbook, forms)),
-            accept_outliers=accept_outliers,
-        )
+        labels = read_free_labels(workbook, rows, partial(read_labels, workbook, forms))
+        learned = learn_labels(workbook, labels, accept_outliers=accept_outliers)
+        count = learned.free + learned.outstanding
         if not workbook.labels:
             raise invalid(f"column {workbook.target!r}", data.name, "at least one label", "none at all")
-        if learned.free or learned.outstanding or classes is not None:
-            save_state(
-                workbook,
-                state,
-                f"learn {data.name}",
-                f"{counted(learned.free + learned.outstanding, 'label')} learned",
-            )
+        if count or classes is not None:
+            save_state(workbook, state, f"learn {data.name}", f"{counted(count, 'label')} learned")
     notes = list(dict.fromkeys([*rows.notes, *forms.notes, *notes, *describe_leaks(workbook)]))
-    if json:
-        left = {"outstanding_left": len(workbook.learner.outstanding), "notes": notes}
-        _show.print_json(asdict(learned) | left)
-        return
-    _print(learned, len(workbook.learner.outstanding), notes)
+    outstanding, blank = len(workbook.learner.outstanding), counted(learned.blank, "row")
+    lines = [f"{counted(count, 'label')} learned, {learned.known} already known, {blank} without a label."]
+    if learned.outstanding:
+        lines.append(f"{learned.outstanding} of them were pending; the others are free.")
+    lines += [f"{counted(outstanding, 'label is', 'labels are')} outstanding.", *notes]
     if not workbook.has_rule:
-        print("To buy labels, pass a table of unlabelled rows to `qufur ask`, with --budget.")
+        lines.append("To buy labels, pass a table of unlabelled rows to `qufur ask`, with --budget.")
+    _show.print_result(json, asdict(learned) | {"outstanding_left": outstanding, "notes": notes}, lines)
 
 
 def _continued(state: Path, options: StartOptions) -> Workbook:
@@ -127,12 +101,3 @@ def _continued(state: Path, options: StartOptions) -> Workbook:
         name_classes(workbook, parse_classes(options.classes, "qufur learn") or ())
     options.columns.fetch(workbook.encoding)
     return workbook
-
-
-def _print(learned: Learned, outstanding: int, notes: list[str]) -> None:
-    count, blank = learned.free + learned.outstanding, learned.blank
-    labels, rows = counted(count, "label"), counted(blank, "row")
-    print(f"{labels} learned, {learned.known} already known, {rows} without a label.")
-    if learned.outstanding:
-        print(f"{learned.outstanding} of them were pending; the others are free.")
-    print(f"{counted(outstanding, 'label is', 'labels are')} outstanding.", *notes, sep="\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,9 +13,9 @@ from qufur.cli import _show
 from qufur.cli._state_file import files_of, load_workbook
 from qufur.cli._table_out import check_filled_in, check_table, rows_out
 from qufur.ids import Id
-from qufur.tables.writers import column_heading, unused_name
 from qufur.workbook import Workbook
 from qufur.workbook.pending_rows import by_column
+from qufur.workbook.workbook import header_of
 
 
 def outstanding(
@@ -41,31 +42,20 @@ def outstanding(
     if not force:
         check_filled_in(workbook, out)
     pending = workbook.learner.outstanding
-    rows = {id: workbook.pending_rows.cells(id) or _without_columns(workbook, id) for id in pending}
-    columns = workbook.pending_rows.columns or [
-        column_heading(workbook.id_column),
-        *_prediction_and_label(workbook),
-    ]
+    header, _ = header_of(workbook, [])
+    columns = workbook.pending_rows.columns or header
     with rows_out(workbook, out, columns, format) as write:
-        write(by_column(row, columns) for row in rows.values())
+        write(by_column(_cells(workbook, id, header), columns) for id in pending)
     queries = workbook.learner.pending.values()
     times = [query.asked_at // 1_000_000 for query in queries if query.asked_at is not None]
-    if json:
-        _show.print_json({"rows": len(pending), "oldest": min(times, default=None)})
-        return
-    print(f"{counted(len(pending), 'label is', 'labels are')} outstanding: written to {out}.")
+    lines = [f"{counted(len(pending), 'label is', 'labels are')} outstanding: written to {out}."]
     if len(times) < len(pending):
-        print(f"{len(pending) - len(times)} were asked for by an older version, without their columns.")
+        unknown = len(pending) - len(times)
+        lines.append(f"{unknown} were asked for by an older version, without their columns.")
+    _show.print_result(json, {"rows": len(pending), "oldest": min(times, default=None)}, lines)
 
 
-def _prediction_and_label(workbook: Workbook) -> tuple[str, str]:
-    """Return the headings of the prediction and label columns, as in the output of `ask`."""
-    id, target = column_heading(workbook.id_column), column_heading(workbook.target)
-    return unused_name("prediction", {id, target}), target
-
-
-def _without_columns(workbook: Workbook, id: Id) -> dict[str, Any]:
-    """Return id, prediction and an empty label for a row that an older version asked about."""
-    prediction, target = _prediction_and_label(workbook)
-    value = f"{workbook.learner.pending[id].prediction:.6g}"
-    return {column_heading(workbook.id_column): id, prediction: value, target: ""}
+def _cells(workbook: Workbook, id: Id, header: Sequence[str]) -> Mapping[str, Any]:
+    """Return the cells of a row; id, prediction and empty label if an older version asked about it."""
+    prediction = f"{workbook.learner.pending[id].prediction:.6g}"
+    return workbook.pending_rows.cells(id) or dict(zip(header, (id, prediction, ""), strict=True))

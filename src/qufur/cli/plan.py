@@ -14,7 +14,6 @@ from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._classes import parse_classes
 from qufur.cli._columns import Columns
-from qufur.cli._options import ModelName, ModelOptions
 from qufur.cli._replay import pilot_of, replay_table, title
 from qufur.cli._start import model_from_options, reject_for_experts, takes_label_range
 from qufur.cli._table_out import check_folder
@@ -22,7 +21,6 @@ from qufur.errors import invalid
 from qufur.figures import style
 from qufur.figures.plans import draw_plan
 from qufur.planning.outcome import Plan
-from qufur.planning.pilot import Pilot
 from qufur.planning.search import plan as plan_budget
 from qufur.rules.from_budget import as_amount, labels_within
 from qufur.tables.labels import listing
@@ -32,41 +30,54 @@ NEEDS_LABELS = "To forecast the error, add labels to some rows and pass --target
 LOCAL = "All of them are in one part of the table; the forecast ignores changes in the other parts."
 
 
+@opt.with_groups
 def plan(
     data: Annotated[Path, typer.Argument(metavar="DATA", help=f"Rows to plan for: {opt.TABLE}.")],
-    budget: opt.Budget,
-    model: opt.Model = ModelName.experts,
+    budget: Annotated[str, opt.budget_option(metavar="LABELS", help=f"Labels to buy: {opt.BUDGET}.")],
+    *,
+    model: Annotated[
+        opt.ModelName, opt.model_option(parser=opt.model_name, help=f"{opt.MODEL}.")
+    ] = opt.ModelName.experts,
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", rich_help_panel="Columns", help="Label column, if rows have labels."),
+        opt.column_option(help="Label column, if rows have labels."),
     ] = None,
     classes: Annotated[str | None, typer.Option("--classes", hidden=True)] = None,
-    skip: opt.Skip = None,
-    categorical: opt.CategoricalColumns = None,
-    embedding: opt.EmbeddingColumn = None,
-    text: opt.TextColumn = None,
-    text_model: opt.TextModel = None,
-    impute: opt.Impute = False,
+    columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     domain: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", rich_help_panel="Columns", help="Domain column, which is ignored."),
+        opt.column_option(help="Domain column, which is ignored."),
     ] = None,
-    noise: opt.Noise = None,
-    norm: opt.Norm = None,
-    label_range: opt.LabelRange = None,
+    noise: Annotated[
+        float | None,
+        opt.model_option(
+            metavar="SIGMA",
+            help="Standard deviation of the label noise, with ridge. Default: derived from λ.",
+        ),
+    ] = None,
+    norm: Annotated[
+        float | None,
+        opt.model_option(
+            metavar="NORM",
+            help="Norm of the coefficients for labels scaled to [-1, 1], with ridge. Default: 1.",
+        ),
+    ] = None,
+    label_range: Annotated[
+        tuple[float, float] | None,
+        opt.model_option(
+            metavar="LOW HIGH",
+            help="Lowest and highest label, with ridge: unit of noise and regret. Default: -1 and 1.",
+        ),
+    ] = None,
     parts: Annotated[
         int,
-        typer.Option(
-            min=1, metavar="N", rich_help_panel="Output", help="Parts of the stream to count labels in."
-        ),
+        opt.output_option(min=1, metavar="N", help="Parts of the stream to count labels in."),
     ] = 10,
     seeds: Annotated[
         int,
-        typer.Option(
-            min=1, metavar="N", rich_help_panel="Model", help="Number of simulated runs to average over."
-        ),
+        opt.model_option(min=1, metavar="N", help="Number of simulated runs to average over."),
     ] = 20,
     out: opt.Out = Path("qufur-out"),
     json: opt.Json = False,
@@ -82,10 +93,9 @@ def plan(
     """
     check_folder(out, ["plan-parts.csv", "plan-forecast.csv", "plan-error.csv", "plan.png", "plan.svg"], data)
     as_amount(budget, "qufur plan", "--budget")  # before a long file is read
-    options = ModelOptions(model, label_range=label_range)
+    options = opt.ModelOptions(model, label_range=label_range)
     ridge_options = {"noise": noise, "norm": norm, "label_range": label_range}
     reject_for_experts(options, "qufur plan", ridge_options)
-    columns = Columns(skip, categorical, embedding, text, text_model, impute)
     columns.check("qufur plan")
     _reject_classes(parse_classes(classes, "qufur plan"))
     linear = not options.is_experts
@@ -110,26 +120,17 @@ def plan(
     )
     heading = title(stream, data.name)
     files = _write(result, heading, out)
-    if json:
-        labelled = 0 if pilot is None else len(pilot)
-        _show.print_json(
-            {"stream": heading, "notes": notes, "pilot": labelled, **asdict(result), "files": files}
-        )
-        return
-    print(heading, *notes, *_pilot_notes(pilot), sep="\n")
-    print(result)
+    pilot_notes = []
+    if pilot is not None:
+        labelled = counted(len(pilot), "row has a label", "rows have labels")
+        pilot_notes.append(f"{labelled}; the expected error is estimated from them.")
+        pilot_notes += [LOCAL] if pilot.local else []
+    lines = [heading, *notes, *pilot_notes, str(result)]
     if linear or pilot is None:
-        print("The whole file determines the scaling." if linear else NEEDS_LABELS)
-    print(f"Written: {', '.join(files)}")
-
-
-def _pilot_notes(pilot: Pilot | None) -> list[str]:
-    """Report the number of existing labels, and warn if they do not represent the table."""
-    if pilot is None:
-        return []
-    labelled = counted(len(pilot), "row has a label", "rows have labels")
-    note = f"{labelled}; the expected error is estimated from them."
-    return [note, LOCAL] if pilot.local else [note]
+        lines.append("The whole file determines the scaling." if linear else NEEDS_LABELS)
+    lines.append(f"Written: {', '.join(files)}")
+    content = {"stream": heading, "notes": notes, "pilot": 0 if pilot is None else len(pilot)}
+    _show.print_result(json, content | asdict(result) | {"files": files}, lines)
 
 
 def _reject_classes(classes: tuple[str, ...] | None) -> None:
@@ -142,20 +143,24 @@ def _reject_classes(classes: tuple[str, ...] | None) -> None:
 def _write(result: Plan, heading: str, out: Path) -> list[str]:
     figures = style.save(draw_plan(result, heading), out, "plan")
     tables = {
-        "parts": [[p.start, p.stop, *asdict(p.labels).values()] for p in result.parts],
-        "forecast": [
-            [f.budget, f.alpha, f.labels.mean, *(asdict(f.regret).values() if f.regret else ())]
-            for f in result.forecast
+        "parts": [
+            ["start", "stop", "labels", "labels_low", "labels_high"],
+            *([part.start, part.stop, *asdict(part.labels).values()] for part in result.parts),
         ],
-        "error": [[e.budget, *asdict(e.rmse).values()] for e in result.expected],
+        "forecast": [
+            ["budget", "alpha", "labels", "regret", "regret_low", "regret_high"],
+            *(
+                [f.budget, f.alpha, f.labels.mean, *(asdict(f.regret).values() if f.regret else ())]
+                for f in result.forecast
+            ),
+        ],
+        "error": [
+            ["budget", "rmse", "rmse_low", "rmse_high"],
+            *([error.budget, *asdict(error.rmse).values()] for error in result.expected),
+        ],
     }
-    heads = {
-        "parts": ["start", "stop", "labels", "labels_low", "labels_high"],
-        "forecast": ["budget", "alpha", "labels", "regret", "regret_low", "regret_high"],
-        "error": ["budget", "rmse", "rmse_low", "rmse_high"],
-    }
-    paths = {name: out / f"plan-{name}.csv" for name in tables if tables[name]}
+    paths = {name: out / f"plan-{name}.csv" for name, rows in tables.items() if len(rows) > 1}
     for name, path in paths.items():
         with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([heads[name], *tables[name]])
+            csv.writer(file, lineterminator="\n").writerows(tables[name])
     return [str(path) for path in (*paths.values(), *figures)]

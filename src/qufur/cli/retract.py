@@ -10,9 +10,8 @@ from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._periods import describe_refund
-from qufur.cli._state_file import load_workbook, save_state, since
+from qufur.cli._state_file import locked_workbook, save_state, since
 from qufur.errors import invalid
-from qufur.storage.lock import locked
 from qufur.workbook import corrections
 
 
@@ -33,8 +32,7 @@ def retract(
     if not ids and expire is None:
         raise invalid("ids", "qufur retract", "given, or --expire", "none")
     oldest = since(expire, "qufur retract")
-    with locked(state):
-        workbook = load_workbook(state)
+    with locked_workbook(state) as workbook:
         late = [] if oldest is None else corrections.asked_before(workbook, oldest)
         named = workbook.resolve_ids(ids or [])
         before = workbook.learner.left
@@ -43,8 +41,7 @@ def retract(
             command = " ".join(["retract", *(ids or []), *([] if expire is None else ["--expire", expire])])
             save_state(workbook, state, command, f"{counted(len(gone), 'label')} retracted")
     left, outstanding = workbook.learner.left, len(workbook.learner.outstanding)
-    if json:
-        _show.print_json({"retracted": len(gone), "left": left, "outstanding": outstanding})
-        return
     budget = "no budget" if left is None else f"{describe_refund(workbook, len(gone), before)}{left} left"
-    print(f"{counted(len(gone), 'label')} retracted; {budget}, {outstanding} outstanding.")
+    counts = {"retracted": len(gone), "left": left, "outstanding": outstanding}
+    text = f"{counted(len(gone), 'label')} retracted; {budget}, {outstanding} outstanding."
+    _show.print_result(json, counts, [text])

@@ -16,7 +16,6 @@ from qufur.cli import _show
 from qufur.cli._classes import parse_classes
 from qufur.cli._columns import Columns
 from qufur.cli._compare import ERROR_RATE, MAX_LABELS, Comparison, Decision, Task
-from qufur.cli._options import ModelName, ModelOptions
 from qufur.cli._replay import KnownDomains, label_range, replay_table, title
 from qufur.cli._start import boosting, check_model, model_from_options, takes_label_range
 from qufur.cli._table_out import check_folder
@@ -31,7 +30,9 @@ from qufur.tables.source import Source
 DEFAULT_BUDGETS = ["5%", "10%", "20%", "30%"]
 
 
+@opt.with_groups
 def run(
+    *,
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -40,39 +41,39 @@ def run(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", rich_help_panel="Columns", help="Label column. Required with a file."),
+        opt.column_option(help="Label column. Required with a file."),
     ] = None,
-    classes: opt.Classes = None,
-    skip: opt.Skip = None,
-    categorical: opt.CategoricalColumns = None,
-    embedding: opt.EmbeddingColumn = None,
-    text: opt.TextColumn = None,
-    text_model: opt.TextModel = None,
-    impute: opt.Impute = False,
+    classes: Annotated[str | None, opt.column_option(metavar="A,B,…", help=opt.CLASSES)] = None,
+    columns: Columns,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
-    domain: opt.Domain = None,
+    domain: Annotated[str | None, opt.column_option(help="Domain column, integers. Not an input.")] = None,
     budget: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.budget_option(
             metavar="LABELS",
-            rich_help_panel="Labels and budget",
             help=f"Labels to buy: {opt.BUDGET}. {opt.REPEATABLE} Default: {', '.join(DEFAULT_BUDGETS)}.",
         ),
     ] = None,
     rule: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.budget_option(
             metavar="NAME",
-            rich_help_panel="Labels and budget",
             help=f"Further rule to compare: an installed one, or module:Class. {opt.REPEATABLE}",
         ),
     ] = None,
-    model: opt.OptionalModel = None,
-    regularization: opt.Penalty = None,
-    half_life: opt.HalfLife = None,
-    also: opt.Also = None,
-    seeds: opt.Seeds = 5,
+    model: Annotated[
+        opt.ModelName | None,
+        opt.model_option(parser=opt.model_name, help=f"{opt.MODEL}. Default: experts; ridge without a file."),
+    ] = None,
+    regularization: Annotated[float | None, opt.model_option(metavar="LAMBDA", help=opt.PENALTY)] = None,
+    half_life: Annotated[int | None, opt.model_option(min=1, metavar="ROWS", help=opt.HALF_LIFE)] = None,
+    also: Annotated[
+        list[str] | None, opt.model_option(metavar="NAME", help=f"{opt.ALSO} {opt.REPEATABLE}")
+    ] = None,
+    seeds: Annotated[
+        int, opt.model_option(min=1, metavar="N", help="Number of random seeds to average over.")
+    ] = 5,
     jobs: opt.Jobs = 1,
     out: opt.Out = Path("qufur-out"),
     json: opt.Json = False,
@@ -87,9 +88,8 @@ def run(
     """
     check_folder(out, ["run.csv", "run.png", "run.svg"], data)
     amounts = {text: as_amount(text, "qufur run", "--budget") for text in budget or DEFAULT_BUDGETS}
-    columns = Columns(skip, categorical, embedding, text, text_model, impute)
-    default = ModelName.ridge if data is None else None
-    options = ModelOptions(model or default, regularization, half_life, also)
+    default = opt.ModelName.ridge if data is None else None
+    options = opt.ModelOptions(model or default, regularization, half_life, also)
     names = parse_classes(classes, "qufur run")
     check_model(options, "qufur run", names)
     rules = (class_given(name, Rule, RULES, "--rule", "qufur run") for name in rule or ())
@@ -104,21 +104,13 @@ def run(
     comparison = Comparison.of(task, list(budgets), seeds=range(seeds), jobs=jobs)
     files = comparison.write(out)
     share = min(budgets)
-    decision = (
-        Decision.of(comparison, "Steady" if options.is_experts else "Paced", share) if task.ask else None
-    )
+    ours = "Steady" if options.is_experts else "Paced"
+    decision = Decision.of(comparison, ours, share) if task.ask else None
     if json:
-        _show.print_json(
-            {
-                "stream": task.title,
-                "notes": list(task.notes),
-                "left_out": dict(comparison.left_out),
-                "files": files,
-                "runs": comparison.table.to_dicts(),
-                "constant": comparison.constant,
-                "decision": None if decision is None else decision.to_dict(),
-            }
-        )
+        about = {"stream": task.title, "notes": task.notes, "left_out": comparison.left_out, "files": files}
+        runs = {"runs": comparison.table.to_dicts(), "constant": comparison.constant}
+        verdict = {"decision": None if decision is None else decision.to_dict()}
+        _show.print_json(about | runs | verdict)
         return
     comparison.print(budgets, seeds)
     print(f"Written: {', '.join(files)}")
@@ -135,13 +127,13 @@ def _share(amount: int | float, rows: int, task: Task) -> float:
     return amount if isinstance(amount, float) else min(labels, rows) / rows
 
 
-def _synthetic(options: ModelOptions, classes: tuple[str, ...] | None) -> Task:
+def _synthetic(options: opt.ModelOptions, classes: tuple[str, ...] | None) -> Task:
     if classes is not None:
         raise invalid("--classes", "qufur run", "omitted without a file", ",".join(classes))
     title = "Synthetic stream: 20 hidden domains in sequence"
 
     def model(stream: Stream) -> Model:
-        if options.model is ModelName.ridge:
+        if options.model is opt.ModelName.ridge:
             return Ridge(stream.dim, regularization=options.regularization, half_life=options.half_life)
         given = (-1.0, 1.0) if takes_label_range(options, "qufur run") else None
         return model_from_options(replace(options, label_range=given), stream.dim, "qufur run")
@@ -154,7 +146,7 @@ def _file(
     target: str | None,
     domain: str | None,
     columns: Columns,
-    options: ModelOptions,
+    options: opt.ModelOptions,
     classes: tuple[str, ...] | None,
     *,
     quiet: bool,
@@ -177,31 +169,28 @@ def _file(
     replayed: Stream = (
         rest if domain is None or not isinstance(stream, Arrays) else KnownDomains(Arrays.of(rest))
     )
-    task = Task(
+    if least_squares:
+        note = f"Scaling and the label range ({low:g} to {high:g}) are computed from the whole file."
+        notes = [*notes, note]
+    return Task(
         title(stream, path.name),
         lambda _: replayed,
         lambda stream: model_from_options(options, stream.dim, "qufur run", numbers),
         measure,
         tuple(notes),
-        max_labels=math.inf if options.model is ModelName.ridge else MAX_LABELS,
+        max_labels=math.inf if options.model is opt.ModelName.ridge else MAX_LABELS,
         loss=measure,
         baseline=lambda stream: boosting(stream.dim, numbers),
         known=rest.first,
         ask=shlex.join(["qufur", "ask", path.name, "--target", target, *_ask_options(options, classes)]),
     )
-    if not least_squares:
-        return task
-    note = f"Scaling and the label range ({low:g} to {high:g}) are computed from the whole file."
-    return replace(task, notes=(*task.notes, note))
 
 
-def _ask_options(options: ModelOptions, classes: tuple[str, ...] | None) -> list[str]:
+def _ask_options(options: opt.ModelOptions, classes: tuple[str, ...] | None) -> list[str]:
     """Return the options of `qufur ask` for the same model."""
     if classes is not None:
         return ["--classes", ",".join(classes)]
     if options.is_experts:
         return [part for name in options.also or () for part in ("--also", name)]
-    ends = (
-        [] if options.label_range is None else ["--label-range", *(f"{end:g}" for end in options.label_range)]
-    )
-    return ["--model", options.name.rpartition(":")[2], *ends]
+    ends = [f"{end:g}" for end in options.label_range or ()]
+    return ["--model", options.name.rpartition(":")[2], *(["--label-range", *ends] if ends else [])]

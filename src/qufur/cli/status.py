@@ -7,17 +7,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._flags import with_flags
 from qufur.cli._label_run import call_counts, describe_calls
-from qufur.cli._periods import describe_limit, period_status
+from qufur.cli._periods import limit_notes, period_status
 from qufur.cli._start import describe_leaks
 from qufur.cli._state_file import files_of, load_workbook
-from qufur.cli._table_out import check_page
+from qufur.cli._table_out import check_output
 from qufur.labelling.journal import Journal, journal_of
 from qufur.storage.atomic import replacing
 from qufur.workbook.summary import Advice, shifts_of, summary
@@ -37,7 +35,7 @@ def status(
     state: opt.State,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", rich_help_panel="Output", help="Write an HTML page with plots."),
+        opt.output_option(metavar="FILE", help="Write an HTML page with plots."),
     ] = None,
     json: opt.Json = False,
 ) -> None:
@@ -47,7 +45,7 @@ def status(
       qufur status --state s.qufur --html status.html
     """
     if html is not None:
-        check_page(html, files_of(state))
+        check_output(html, files_of(state), "--html")
     workbook = load_workbook(state)
     report = workbook.learner.report()
     notes = describe_leaks(workbook)
@@ -61,36 +59,29 @@ def status(
         page = status_page(workbook, state.name, report, shifts, paragraphs, "\n".join([details, *notes]))
         with replacing(html) as file:
             file.write(page.encode())
-    if json:
-        content = asdict(report)
-        content[ENSEMBLE_REPORT] = content.pop("ensemble_report")
-        content["outstanding_ids"] = list(workbook.learner.outstanding)
-        if notes:
-            content["notes"] = notes
-        if journal.calls:
-            content["labelling"] = call_counts(journal)
-        content |= period_status(workbook)
-        content["input_shifts"] = [asdict(shift) for shift in shifts]
-        content["summary"] = paragraphs
-        content["headline"] = report.headline._asdict()
-        _show.print_json(content)
-        return
+    content = asdict(report)
+    content[ENSEMBLE_REPORT] = content.pop("ensemble_report")
+    outstanding = list(workbook.learner.outstanding)
+    content |= {"outstanding_ids": outstanding} | ({"notes": notes} if notes else {})
+    content |= ({"labelling": call_counts(journal)} if journal.calls else {}) | period_status(workbook)
+    content |= {"input_shifts": [asdict(shift) for shift in shifts], "summary": paragraphs}
+    content |= {"headline": report.headline._asdict()}
     rows, inputs = counted(workbook.rows, "row"), counted(workbook.encoding.dim, "input")
-    print(f"{state}: {rows}, {inputs}, labels in column {workbook.target!r}\n")
+    lines = [f"{state}: {rows}, {inputs}, labels in column {workbook.target!r}\n"]
     for heading, sentences in paragraphs.items():
         for index, sentence in enumerate(sentences):
             label = heading if index == 0 else ""
-            print(textwrap.fill(sentence, 100, initial_indent=f"{label:14}", subsequent_indent=" " * 14))
-    print(f"\n{details}")
-    outstanding = workbook.learner.outstanding
+            text = textwrap.fill(sentence, 100, initial_indent=f"{label:14}", subsequent_indent=" " * 14)
+            lines.append(text)
+    lines.append(f"\n{details}")
     if outstanding:
         first_ids = ", ".join(map(str, outstanding[:10])) + (", …" if len(outstanding) > 10 else "")
-        print(f"{'outstanding':14}{first_ids}")
+        lines.append(f"{'outstanding':14}{first_ids}")
     if journal.calls:
-        print(f"{'labelling':14}{describe_calls(journal)}")
+        lines.append(f"{'labelling':14}{describe_calls(journal)}")
     if workbook.periods is not None:
-        print(describe_limit(workbook))
-    for note in notes:
-        print(note)
+        lines += limit_notes(workbook)
+    lines += notes
     if html is not None:
-        print(f"Page written to {html}.")
+        lines.append(f"Page written to {html}.")
+    _show.print_result(json, content, lines)

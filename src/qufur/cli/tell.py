@@ -15,10 +15,10 @@ from qufur.cli import _show
 from qufur.cli._classes import parse_classes, read_labels
 from qufur.cli._flags import with_flags
 from qufur.cli._start import describe_leaks
-from qufur.cli._state_file import load_workbook, save_state
-from qufur.cli._table_out import Exported, exported, retract_skipped
+from qufur.cli._state_file import locked_workbook, save_state
+from qufur.cli._table_out import Exported, exported
 from qufur.ids import Id
-from qufur.storage.lock import locked
+from qufur.labelling.tool_files import Tool
 from qufur.tables import ids, open_table
 from qufur.tables.batch import ROWS
 from qufur.tables.labels import check_once
@@ -27,6 +27,7 @@ from qufur.tables.source import Source
 from qufur.tables.writers import column_called, written_heading
 from qufur.workbook import Workbook
 from qufur.workbook.classes import name_classes
+from qufur.workbook.corrections import retract
 
 
 def tell(
@@ -35,19 +36,19 @@ def tell(
         typer.Argument(metavar="DATA", help="File with ids and labels. Rows without a label are skipped."),
     ],
     state: opt.State,
-    replace: Annotated[
-        bool, typer.Option("--replace", rich_help_panel="Input", help="Replace existing labels.")
-    ] = False,
+    replace: Annotated[bool, opt.input_option("--replace", help="Replace existing labels.")] = False,
     accept_outliers: opt.AcceptOutliers = False,
     classes: Annotated[
         str | None,
-        typer.Option(
+        opt.column_option(
             metavar="A,B,…",
-            rich_help_panel="Columns",
             help="Class names, if there are no labels yet; later all names, including new ones.",
         ),
     ] = None,
-    format: opt.ExportFormat = None,
+    format: Annotated[
+        Tool | None,
+        opt.input_option("--format", help="Labelling tool that exported the file. Default: a plain table."),
+    ] = None,
     sep: opt.Separator = None,
     decimal: opt.Decimal = None,
     json: opt.Json = False,
@@ -60,8 +61,7 @@ def tell(
     Example:
       qufur tell todo.csv --state s.qufur
     """
-    with locked(state):
-        workbook = load_workbook(state)
+    with locked_workbook(state) as workbook:
         if classes is not None:
             name_classes(workbook, parse_classes(classes, "qufur tell") or ())
         if format is None:
@@ -73,29 +73,24 @@ def tell(
         result = workbook.tell(
             labels.names, labels.labels, data.name, replace=replace, accept_outliers=accept_outliers
         )
-        retract_skipped(workbook, labels.skipped)
+        if labels.skipped:
+            retract(workbook, labels.skipped)
         if result.new or result.replaced or labels.skipped or classes is not None:
-            save_state(
-                workbook,
-                state,
-                f"tell {data.name}",
-                f"{counted(result.new, 'label')} learned, {result.replaced} replaced",
-            )
-    outstanding = len(workbook.learner.outstanding)
+            outcome = f"{counted(result.new, 'label')} learned, {result.replaced} replaced"
+            save_state(workbook, state, f"tell {data.name}", outcome)
+    outstanding, skipped = len(workbook.learner.outstanding), len(labels.skipped)
     notes = [*notes, *describe_leaks(workbook)]
-    if json:
-        counts = {"blank": labels.blank, "outstanding": outstanding}
-        retracted = {"skipped": len(labels.skipped)} if format is not None else {}
-        _show.print_json(asdict(result) | counts | retracted | {"notes": notes})
-        return
+    content = asdict(result) | {"blank": labels.blank, "outstanding": outstanding}
+    content |= {} if format is None else {"skipped": skipped}
     new, blank = counted(result.new, "label"), counted(labels.blank, "row")
-    print(f"{new} learned, {result.known} already known, {blank} without a label.")
-    if labels.skipped:
+    lines = [f"{new} learned, {result.known} already known, {blank} without a label."]
+    if skipped:
         plural = "rows were skipped; their labels are"
-        print(f"{counted(len(labels.skipped), 'row was skipped; its label is', plural)} retracted.")
+        lines.append(f"{counted(skipped, 'row was skipped; its label is', plural)} retracted.")
     if result.replaced:
-        print(f"{counted(result.replaced, 'label was', 'labels were')} replaced.")
-    print(f"{counted(outstanding, 'label is', 'labels are')} outstanding.", *notes, sep="\n")
+        lines.append(f"{counted(result.replaced, 'label was', 'labels were')} replaced.")
+    lines.append(f"{counted(outstanding, 'label is', 'labels are')} outstanding.")
+    _show.print_result(json, content | {"notes": notes}, lines + notes)
 
 
 def _read_table(workbook: Workbook, source: Source) -> tuple[Exported, list[str]]:

@@ -7,11 +7,9 @@ from pathlib import Path
 from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
-from qufur.cli._state_file import load_workbook, when
+from qufur.cli._state_file import locked_workbook, when
 from qufur.errors import invalid
 from qufur.storage import versions
-from qufur.storage.lock import locked
-from qufur.storage.versions import History
 from qufur.workbook import Workbook
 
 
@@ -23,31 +21,27 @@ def undo(state: opt.State, json: opt.Json = False) -> None:
     Example:
       qufur undo --state s.qufur
     """
-    with locked(state):
-        history = load_workbook(state).history
+    with locked_workbook(state) as workbook:
+        history = workbook.history
         version = _version(state, history)
-        workbook = Workbook.load(versions.version_of(state, version))  # a damaged version is not restored
+        restored = Workbook.load(versions.version_of(state, version))  # a damaged version is not restored
         versions.restore(state, version)
-    outstanding = len(workbook.learner.outstanding)
-    if json:
-        counts = {"rows": workbook.rows, "left": workbook.learner.left, "outstanding": outstanding}
-        _show.print_json({"command": history.command, "at": history.at, "outcome": history.outcome} | counts)
-        return
-    print(f"Undid `{history.command}` of {when(history.at)}: {history.outcome}.")
-    print(f"{counted(outstanding, 'label is', 'labels are')} outstanding.")
+    outstanding = len(restored.learner.outstanding)
+    undone = {"command": history.command, "at": history.at, "outcome": history.outcome}
+    counts = {"rows": restored.rows, "left": restored.learner.left, "outstanding": outstanding}
+    lines = [
+        f"Undid `{history.command}` of {when(history.at)}: {history.outcome}.",
+        f"{counted(outstanding, 'label is', 'labels are')} outstanding.",
+    ]
+    _show.print_result(json, undone | counts, lines)
 
 
-def _version(state: Path, history: History) -> str:
+def _version(state: Path, history: versions.History) -> str:
     if history.command and not history.before:
         received = f"`{history.command}`, which created the state file"
         remedy = "Remove the state file to start over."
-        raise invalid(
-            "the last command",
-            "qufur undo",
-            "one with an earlier version of the state file",
-            received,
-            remedy,
-        )
+        allowed = "one with an earlier version of the state file"
+        raise invalid("the last command", "qufur undo", allowed, received, remedy)
     if not history.before or not versions.version_of(state, history.before[0]).is_file():
         received = f"none in {str(versions.folder_of(state))!r}"
         remedy = (

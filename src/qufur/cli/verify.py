@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, suppress
 
 import typer
 
@@ -13,9 +11,6 @@ from qufur._internal.counts import counted
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.cli._store import StoreArgument, open_store
-
-if TYPE_CHECKING:
-    from qufur.service.store import Store
 
 
 def verify(store: StoreArgument, json: opt.Json = False) -> None:
@@ -28,43 +23,28 @@ def verify(store: StoreArgument, json: opt.Json = False) -> None:
     Example:
       qufur verify sqlite:///labels.db
     """
-    with _open_for_repair(store) as opened:
-        from qufur.service.erasure import deletions
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_store(store))
+        with suppress(ValueError):  # a server uses the store, or it is read-only
+            opened = stack.enter_context(open_store(store, writing=True))
+        from qufur.service.erasure import deletions as deletions_of
         from qufur.service.store.events import DamagedError
         from qufur.service.verification import verify as check
 
         try:
-            checked, deleted = check(opened), deletions(opened)
+            checked, deleted = check(opened), deletions_of(opened)
         except DamagedError as error:
-            if json:
-                _show.print_json({"damage": str(error)})
-            else:
-                print(error)
+            _show.print_result(json, {"damage": str(error)}, [str(error)])
             raise typer.Exit(1) from None
-    if json:
-        _show.print_json(
-            {
-                "damage": None,
-                "streams": [stream._asdict() for stream in checked],
-                "deleted": [stream._asdict() for stream in deleted],
-            }
-        )
-        return
+    streams, deletions = ([each._asdict() for each in results] for results in (checked, deleted))
+    lines = []
     for result in checked:
         remarks = "".join(f"; {remark}" for remark in result.remarks)
-        print(f"{result.stream}: {counted(result.events, 'event')}, digest {result.digest[:16]}…{remarks}")
+        events = counted(result.events, "event")
+        lines.append(f"{result.stream}: {events}, digest {result.digest[:16]}…{remarks}")
     for deletion in deleted:
         day = time.strftime("%Y-%m-%d", time.gmtime(deletion.at / 1e6))
         events = counted(deletion.events, "event")
-        print(f"{deletion.stream}: deleted on {day} by {deletion.actor}, after {events}.")
-    print(f"{counted(len(checked), 'stream')} verified: no damage.")
-
-
-@contextmanager
-def _open_for_repair(url: str) -> Iterator[Store]:
-    """Open an existing store for writing, or for reading if a server uses it or it is read-only."""
-    with ExitStack() as stack:
-        store = stack.enter_context(open_store(url))
-        with suppress(ValueError):
-            store = stack.enter_context(open_store(url, writing=True))
-        yield store
+        lines.append(f"{deletion.stream}: deleted on {day} by {deletion.actor}, after {events}.")
+    lines.append(f"{counted(len(checked), 'stream')} verified: no damage.")
+    _show.print_result(json, {"damage": None, "streams": streams, "deleted": deletions}, lines)

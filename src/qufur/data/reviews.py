@@ -12,8 +12,7 @@ import numpy as np
 
 from qufur._internal.progress import track
 from qufur.data.fetch import fetch
-from qufur.data.files import File, content_digest
-from qufur.data.places import cache_folder, record_of
+from qufur.data.files import File, cache_folder, content_digest, record_of
 from qufur.errors import invalid
 from qufur.tables.text import TokenMeans
 

@@ -5,23 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
-from sqlalchemy.exc import DBAPIError
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from qufur import __version__
 from qufur.service import pages
 from qufur.service.auth import Keys
-from qufur.service.errors import CLIENT_ERRORS, RequestError, UnavailableError
-from qufur.service.http import Limits, error_response, json_response
+from qufur.service.http import Limits, json_response
 from qufur.service.logs import JsonLogHandler, log_event
 from qufur.service.metrics import Metrics
 from qufur.service.middleware import RequestMiddleware
@@ -29,16 +24,11 @@ from qufur.service.openapi import document
 from qufur.service.request_guard import RequestGuard
 from qufur.service.routes import examples, label_page, labels, monitoring, streams
 from qufur.service.service import Service
-from qufur.service.store import Store, StoreError
-from qufur.service.store.events import DamagedError
-from qufur.service.store.fencing import FencedError
-from qufur.service.store.integrity import StoreFileError
-from qufur.service.store.store import reason_of
+from qufur.service.store import DamagedError, Store, StoreError
 from qufur.service.verification import check_at_start
-from qufur.service.writer import TRY_AGAIN, Writer, resolve
+from qufur.service.writer import Writer, resolve
 
 LOG = logging.getLogger("qufur.service")
-STORE_ERRORS = DBAPIError, StoreError, FencedError, StoreFileError
 
 
 def create_app(store: Store, limits: Limits | None = None, log: JsonLogHandler | None = None) -> Starlette:
@@ -62,13 +52,8 @@ def create_app(store: Store, limits: Limits | None = None, log: JsonLogHandler |
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        loop = asyncio.get_running_loop()
-
-        def deliver(results: Sequence[tuple[Any, Any]]) -> None:
-            loop.call_soon_threadsafe(resolve, results)
-
-        service = Service(store)
-        app.state.writer = Writer(service, deliver)
+        service, loop = Service(store), asyncio.get_running_loop()
+        app.state.writer = Writer(service, lambda results: loop.call_soon_threadsafe(resolve, results))
         app.state.writer.start()
         log_event("started", version=__version__, streams=len(service.numbers), takeover=store.is_taken_over)
         if check_rest is not None:
@@ -94,25 +79,8 @@ def create_app(store: Store, limits: Limits | None = None, log: JsonLogHandler |
     app.state.store, app.state.keys, app.state.limits, app.state.metrics = store, keys, limits, metrics
     app.state.leases, app.state.configs = {}, {}
     # Starlette's own two middlewares for errors would add 3 µs to each request.
-    guarded = RequestGuard(ErrorResponses(app.router), keys, limits)
-    app.middleware_stack = RequestMiddleware(guarded, metrics, log)
+    app.middleware_stack = RequestMiddleware(RequestGuard(app.router, keys, limits), metrics, log)
     return app
-
-
-class ErrorResponses:
-    """ASGI middleware that turns rejected requests into responses."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
-        try:
-            await self._app(scope, receive, send)
-        except (*CLIENT_ERRORS, *STORE_ERRORS, HTTPException) as error:
-            if scope["type"] != "http":  # the start of the application failed
-                raise
-            await _response_to(error, scope["method"])(scope, receive, send)
 
 
 def _check(check_rest: Callable[[], None], writer: Writer) -> None:
@@ -128,20 +96,3 @@ def _check(check_rest: Callable[[], None], writer: Writer) -> None:
 
 async def _openapi(request: Request) -> Response:
     return json_response(document(request.app.routes))
-
-
-def _response_to(error: Exception, method: str) -> Response:
-    if isinstance(error, HTTPException):  # no such path, method or file
-        messages = {
-            404: "No such path. /docs lists all paths.",
-            405: f"Method {method} is not allowed for this path. /docs lists the allowed methods.",
-        }
-        message = messages.get(error.status_code, str(error.detail))
-        return error_response(error.status_code, message, error.headers)
-    if isinstance(error, STORE_ERRORS):
-        LOG.error("The store cannot be used: %s", reason_of(error))
-        is_lasting = isinstance(error, (FencedError, StoreFileError))
-        error = UnavailableError(str(error) if is_lasting else TRY_AGAIN)
-    if isinstance(error, RequestError):
-        return error_response(error.status, str(error), error.headers)
-    return error_response(422, str(error))

@@ -73,6 +73,16 @@ class Key(NamedTuple):
         if scope not in self.scopes and Scope.admin not in self.scopes:
             raise ForbiddenError(f"This key lacks the scope {scope.value!r}.")
 
+    def may(self, scope: Scope, stream: str | None) -> bool:
+        """Return whether the key has a scope on a stream; without a stream, on any stream."""
+        has_scope = not self.scopes.isdisjoint({scope, Scope.admin})
+        return has_scope and (stream is None or self.stream in (None, stream))
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the key may create streams and keys."""
+        return Scope.admin in self.scopes and self.stream is None
+
 
 LOCAL_KEY = Key("", "local", b"", frozenset({Scope.admin}), None, 0, None)
 """The key of every request to a service without keys."""
@@ -93,25 +103,15 @@ class Keys:
         table = schema.keys
         with self._store.reading() as connection:
             rows = connection.execute(select(table).order_by(table.c.created, table.c.id)).all()
-        return [
-            Key(id, name, bytes(mac), _scopes(scopes.split()), stream, created, revoked)
-            for id, name, mac, scopes, stream, created, revoked in rows
-        ]
+        return [Key(*row)._replace(scopes=_scopes(row.scopes.split())) for row in rows]
 
     def add(self, name: str, scopes: Iterable[str], stream: str | None = None) -> str:
         """Create a key and return it. The store keeps only a digest, so the key cannot be shown again."""
         check_text("the name of a key", name)
         granted = _scopes(scopes)
         id, secret = secrets.token_hex(4), base64.b32encode(secrets.token_bytes(32)).decode().rstrip("=")
-        values = {
-            "id": id,
-            "name": name,
-            "mac": self._mac(secret),
-            "scopes": " ".join(sorted(scope.value for scope in granted)),
-            "stream": stream,
-            "created": int(time.time()),
-            "revoked": None,
-        }
+        key = Key(id, name, self._mac(secret), granted, stream, int(time.time()), None)
+        values = key._asdict() | {"scopes": " ".join(sorted(granted))}
         with self._store.writing() as connection:
             connection.execute(insert(schema.keys), values)
             checksum(connection)

@@ -11,7 +11,7 @@ from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Ridge
 from qufur.models.base import Model
-from qufur.rules import Rule, Steady, Uniform
+from qufur.rules import Rule, Uniform
 from qufur.rules.from_budget import as_amount, rule_from_budget
 from qufur.tables import Encoding
 from qufur.tables.categorical import Categorical, OneHot
@@ -121,9 +121,7 @@ class StreamConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rule = rule_from_budget(
             amount, rows=self.horizon, owner=OWNER, remedy=remedy, steady=name == "steady"
         )
-        if isinstance(rule, Steady) or name != "uniform":
-            return rule
-        return Uniform(rule.share or 1.0, budget=rule.limit)
+        return Uniform(rule.share or 1.0, budget=rule.limit) if name == "uniform" else rule
 
 
 def config_from_workbook(name: str, workbook: Workbook) -> StreamConfig:
@@ -148,7 +146,7 @@ def config_from_workbook(name: str, workbook: Workbook) -> StreamConfig:
 def _is_vector(encoding: Encoding) -> bool:
     """Return whether inputs are the unscaled numbers of rows, as in streams without named columns."""
     first, *others = encoding.columns
-    plain = type(first) is Numeric and first.vector and not (first.scaled or first.has_missing_indicator)
+    plain = type(first) is Numeric and first.vector and not (first.scaled or first.indicators)
     return plain and first.name == VECTOR and not others
 
 

@@ -51,12 +51,9 @@ class TimedConnection(HttpToolsProtocol):
         self._number = next(_NUMBERS)
         self.loop.call_later(TICK_SECONDS, self._tick)
         if len(self.connections) > _max_connections():
-            self._close_slowest()
-
-    def _close_slowest(self) -> None:
-        """Close the least important connection, perhaps this one."""
-        candidates = [each for each in self.connections if isinstance(each, TimedConnection)]
-        max(candidates, key=TimedConnection._rank).transport.abort()
+            # Close the least important connection, perhaps this one.
+            candidates = [each for each in self.connections if isinstance(each, TimedConnection)]
+            max(candidates, key=TimedConnection._rank).transport.abort()
 
     def _rank(self) -> tuple[float, float]:
         """Rank slow requests first, then idle connections, then new ones, then requests being answered."""

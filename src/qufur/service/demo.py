@@ -15,15 +15,13 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
 
 from qufur.data.bike import BIKE
 from qufur.service.auth import Scope
 from qufur.service.config import StreamConfig
 from qufur.service.errors import RequestError
 from qufur.service.examples import Example, read_examples
-from qufur.service.http import authorize, decode, json_response, read_body
+from qufur.service.http import ApiRequest
 from qufur.service.routing import Operation, Routes
 from qufur.service.service import Service
 from qufur.service.writer import Ask, Writer
@@ -134,25 +132,22 @@ class Demonstration:
 
     Time is counted in rows and all data are fixed, so every run is the same. After a restart the demo
     resumes where it stopped.
+
+    Attributes
+    ----------
+    annotates
+        Whether the simulated annotator answers queries.
+    sent
+        Number of rows sent.
+    end
+        Ends the demo between two steps.
     """
 
     def __init__(self, material: Material, pace: float = STEP_SECONDS) -> None:
         self.material, self.pace = material, pace
         self.annotates = True
         self.sent = 0
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self, writer: Writer) -> None:
-        """Start in a new thread."""
-        self._thread = threading.Thread(target=self._run, args=(writer,), name="qufur-demo", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop between two steps and wait for the thread."""
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join()
+        self.end = threading.Event()
 
     def state(self) -> dict[str, Any]:
         """Return the progress of the demo, as the routes send it."""
@@ -164,10 +159,11 @@ class Demonstration:
             "of": len(self.material),
         }
 
-    def _run(self, writer: Writer) -> None:
+    def run(self, writer: Writer) -> None:
+        """Run until `end` is set."""
         try:
             self.sent = writer.call(self._begin)
-            while not self._end.wait(self.pace if self.sent >= HEAD_START else 0.0):
+            while not self.end.wait(self.pace if self.sent >= HEAD_START else 0.0):
                 self.step(writer)
         except RequestError as error:
             LOG.warning("The demo stopped: %s", error)
@@ -210,10 +206,11 @@ def attach(app: Starlette, pace: float = STEP_SECONDS) -> Demonstration:
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[Any]:
         async with inner(app) as state:
-            demonstration.start(app.state.writer)
+            # In a thread: the writer delivers results through the event loop, which must keep running.
+            running = asyncio.create_task(asyncio.to_thread(demonstration.run, app.state.writer))
             yield state
-            # The writer delivers results through the event loop, so the loop must keep running meanwhile.
-            await asyncio.to_thread(demonstration.stop)
+            demonstration.end.set()
+            await running
 
     app.router.lifespan_context = lifespan
     app.routes.extend(_routes(demonstration))
@@ -229,18 +226,15 @@ def _routes(demonstration: Demonstration) -> Routes:
     routes = Routes(prefix="/demo", tag="demonstration")
     name = demonstration.material.config.name
 
-    @routes.add("GET", Operation(dict[str, Any]))
-    async def state(request: Request) -> Response:
+    @routes.add("GET", Operation(Scope.read, stream=name))
+    async def state(request: ApiRequest) -> dict[str, Any]:
         """Return the progress of the demo, and whether the simulated annotator is on."""
-        authorize(request, Scope.read, name)
-        return json_response(demonstration.state())
+        return demonstration.state()
 
-    @routes.add("POST /annotator", Operation(dict[str, Any], Switch))
-    async def switch(request: Request) -> Response:
+    @routes.add("POST /annotator", Operation(Scope.label, stream=name, example={"on": True}))
+    async def switch(request: ApiRequest, body: Switch) -> dict[str, Any]:
         """Switch the simulated annotator on or off, and return the progress of the demo."""
-        authorize(request, Scope.label, name)
-        body = decode(await read_body(request), Switch)
         demonstration.annotates = body.on
-        return json_response(demonstration.state())
+        return demonstration.state()
 
     return routes

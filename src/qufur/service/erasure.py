@@ -156,7 +156,7 @@ class Redaction:
         columns: list[Entry] = list(self._encoding.columns)
         ends = accumulate((len(columns[index].names) for index in self._categories), initial=0)
         for index, (start, end) in zip(self._categories, pairwise(ends), strict=True):
-            columns[index] = columns[index].only(self._used[start:end].tolist())  # type: ignore[union-attr]
+            columns[index] = columns[index].only(self._used[start:end].tolist())  # type: ignore[attr-defined]
         for index in self._coarse:
             entry = columns[index]
             columns[index] = entry.coarse() if isinstance(entry, Numeric) else entry

@@ -140,9 +140,11 @@ def check_numbers(X: Floats, ids: Sequence[str] = ()) -> Floats:
     return X
 
 
-def read_records(stream: StreamConfig, examples: Sequence[PredictionRequest]) -> list[dict[str, Cell]]:
-    """Validate and return the records of examples."""
-    return [_record(stream, example, _describe((), index)) for index, example in enumerate(examples)]
+def read_inputs(stream: StreamConfig, examples: Sequence[PredictionRequest]) -> Floats | Batch:
+    """Validate examples without ids; return their numbers as a matrix, or their records as a table."""
+    if stream.dim is not None:
+        return read_numbers(stream, examples)
+    return batch_of(stream, [_record(stream, each, _describe((), row)) for row, each in enumerate(examples)])
 
 
 def batch_of(stream: StreamConfig, records: Sequence[dict[str, Cell]]) -> Batch:

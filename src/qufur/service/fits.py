@@ -72,19 +72,18 @@ class FitQueue:
             return
 
     def _fit(self, name: str, number: int, job: FitJob) -> None:
+        result = None
         try:
             result = self.worker.run(job)
         except FitError as error:
             LOG.warning("Experts of stream %s could not be fitted: %s", name, error)
-            self._submit(partial(self._record_failure, number, job))
-        else:
-            self._submit(partial(self._install, name, number, result))
+        self._submit(partial(self._finish, name, number, job, result))
 
-    def _install(self, name: str, number: int, result: FitResult, service: Service) -> None:
+    def _finish(
+        self, name: str, number: int, job: FitJob, result: FitResult | None, service: Service
+    ) -> None:
         self._under_way.discard(number)
-        if service.numbers.get(name) == number:  # otherwise the stream was deleted meanwhile
-            service.install(name, result, ACTOR)
-
-    def _record_failure(self, number: int, job: FitJob, service: Service) -> None:
-        self._under_way.discard(number)
-        self._failed[number] = job.labels
+        if result is None:
+            self._failed[number] = job.labels
+        elif service.numbers.get(name) == number:  # otherwise the stream was deleted meanwhile
+            service.stream(name).install(result, ACTOR)

@@ -6,29 +6,26 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
 from sqlalchemy.exc import DBAPIError
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
-from qufur.errors import invalid
 from qufur.service.auth import Key, Scope
 from qufur.service.config import StreamConfig
 from qufur.service.errors import NotFoundError, RequestError, UnavailableError
 from qufur.service.leases import Leases
 from qufur.service.security import KEY_COOKIE, CrossSiteError, lacks_token
 from qufur.service.service import Service
-from qufur.service.store import Store, StoreError
-from qufur.service.store.store import reason_of
-from qufur.service.writer import Ask, Call, Tell, Writer
+from qufur.service.store import Store, StoreError, reason_of
+from qufur.service.writer import Call, Command, Writer
 
 LOG = logging.getLogger("qufur.service")
 JSON = "application/json"
-_CONTENT_TYPE = b"content-type", JSON.encode()
 _encode = msgspec.json.Encoder().encode
 _decoder: Callable[[Any], msgspec.json.Decoder[Any]] = cache(msgspec.json.Decoder)
 Body = TypeVar("Body")
@@ -95,59 +92,14 @@ class Limits:
             raise TooManyRequestsError(f"A key can send at most {self.rate:g} requests per second.")
 
 
-class Json(Response):
-    """JSON response that sets its two headers directly; Starlette's generic code takes longer."""
-
-    media_type = JSON
-
-    def init_headers(self, headers: Mapping[str, str] | None = None) -> None:
-        """Set Content-Length and Content-Type."""
-        if headers is not None:
-            super().init_headers(headers)
-            return
-        self.raw_headers = [(b"content-length", b"%d" % len(self.body)), _CONTENT_TYPE]
-
-
-def json_response(values: Any, status: int = 200) -> Response:
+def json_response(values: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return values as JSON. NaN and infinity become null."""
-    return Json(_encode(values), status)
+    return Response(_encode(values), status, headers, JSON)
 
 
 def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error response, `{"error": message}`."""
-    return Json(_encode({"error": message}), status, headers=None if headers is None else dict(headers))
-
-
-def authorize(request: Request, scope: Scope, stream: str | None = None, *alternatives: Scope) -> Key:
-    """Return the key of a request; raise `ForbiddenError` if it has none of these scopes on the stream.
-
-    The error names `scope`; a key with one of the `alternatives` has access as well.
-    """
-    key = authenticate(request)
-    for alternative in alternatives:
-        if alternative in key.scopes:
-            scope = alternative
-    key.check(scope, stream)
-    return key
-
-
-def authenticate(request: Request) -> Key:
-    """Return the key of a request, from its Authorization header or its session cookie."""
-    header, keys = request.headers.get("authorization"), request.app.state.keys
-    # Without keys, a cookie belongs to another service on this machine.
-    cookie = request.cookies.get(KEY_COOKIE) if keys.needed else None
-    key: Key = keys.find(cookie if header is None else _bearer(header))
-    if header is None and lacks_token(request):
-        raise CrossSiteError("The CSRF token is missing or outdated. Reload the page.")
-    request.scope["qufur.key"] = key.name
-    limits: Limits = request.app.state.limits
-    limits.check_rate(key.id)
-    return key
-
-
-def _bearer(header: str) -> str:
-    scheme, _, key = header.partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else ""
+    return json_response({"error": message}, status, headers)
 
 
 def decode(body: bytes, body_type: type[Body]) -> Body:
@@ -161,80 +113,90 @@ def decode(body: bytes, body_type: type[Body]) -> Body:
     return decoded
 
 
-async def read_body(request: Request) -> bytes:
-    """Return the body of a request, which does not keep it, so that its memory is free once it is decoded."""
-    parts = []
-    while True:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        parts.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(parts)
+class ApiRequest(Request):
+    """Request to the HTTP API, with access to the streams and the store.
 
+    Attributes
+    ----------
+    status
+        Status code of the response, unless an error is raised.
+    """
 
-def writer_of(request: Request) -> Writer:
-    """Return the writer of the application."""
-    writer: Writer = request.app.state.writer
-    return writer
+    status = 200
 
+    @property
+    def actor(self) -> str:
+        """Name of the key, as the event log records it."""
+        return str(self.scope["qufur.key"])
 
-async def in_writer(request: Request, function: Callable[[Service], Result]) -> Result:
-    """Run a function in the writer thread and wait until its changes are committed."""
-    future = asyncio.get_running_loop().create_future()
-    result: Result = await writer_of(request).submit(Call(function, future))
-    return result
+    @property
+    def limits(self) -> Limits:
+        """Limits of the application."""
+        limits: Limits = self.app.state.limits
+        return limits
 
+    @property
+    def writer(self) -> Writer:
+        """Writer of the application."""
+        writer: Writer = self.app.state.writer
+        return writer
 
-async def read(request: Request, function: Callable[[Store], Result]) -> Result:
-    """Run a function on the store in another thread, so that the writer does not wait for it."""
-    try:
-        return await asyncio.to_thread(function, request.app.state.store)
-    except (DBAPIError, StoreError, OSError) as error:
-        LOG.error("The store could not be read: %s", reason_of(error))
-        raise UnavailableError("The store cannot be read at the moment. Retry the request.") from None
+    def authorize(self, scope: Scope, stream: str | None = None, *alternatives: Scope) -> None:
+        """Raise `ForbiddenError` if the key has none of these scopes on the stream.
 
+        The error names `scope`; a key with one of the `alternatives` has access as well.
+        """
+        key = self.authenticate()
+        for alternative in alternatives:
+            if alternative in key.scopes:
+                scope = alternative
+        key.check(scope, stream)
 
-async def answer(request: Request, stream: str, rows: Any, actor: str) -> Any:
-    """Predict and decide on examples in the writer thread. Wait until the answers are committed."""
-    future = asyncio.get_running_loop().create_future()
-    return await writer_of(request).submit(Ask(stream, rows, actor, future))
+    def authenticate(self) -> Key:
+        """Return the key of the request, from its Authorization header or its session cookie."""
+        header, keys = self.headers.get("authorization"), self.app.state.keys
+        if header is not None:
+            scheme, _, text = header.partition(" ")
+            key: Key = keys.find(text.strip() if scheme.lower() == "bearer" else "")
+        else:  # without keys, a cookie belongs to another service on this machine
+            key = keys.find(self.cookies.get(KEY_COOKIE) if keys.needed else None)
+            if lacks_token(self):
+                raise CrossSiteError("The CSRF token is missing or outdated. Reload the page.")
+        self.scope["qufur.key"] = key.name
+        self.limits.check_rate(key.id)
+        return key
 
+    async def content(self) -> bytes:
+        """Return the body. The request does not keep it, so its memory is free once it is decoded."""
+        return b"".join([part async for part in self.stream()])
 
-async def learn(request: Request, tell: Tell) -> dict[str, bool]:
-    """Learn labels in the writer thread. Return which were new, once they are committed."""
-    future = asyncio.get_running_loop().create_future()
-    new: dict[str, bool] = await writer_of(request).submit(replace(tell, future=future))
-    return new
+    async def execute(self, command: Command) -> Any:
+        """Return the result of a command of the writer once it is committed."""
+        return await self.writer.submit(command, asyncio.get_running_loop().create_future())
 
+    async def in_writer(self, function: Callable[[Service], Result]) -> Result:
+        """Run a function in the writer thread and wait until its changes are committed."""
+        result: Result = await self.execute(Call(function))
+        return result
 
-async def config_of(request: Request, stream: str) -> StreamConfig:
-    """Return the configuration of a stream. It never changes, so it is cached."""
-    configs: dict[str, StreamConfig] = request.app.state.configs
-    if stream not in configs:
-        if len(stream) > 64:  # longer than any name
-            raise NotFoundError(f"There is no stream {ascii(stream)[:80]}.")
-        configs[stream] = await in_writer(request, lambda service: service.stream(stream).config)
-    return configs[stream]
+    async def read(self, function: Callable[[Store], Result]) -> Result:
+        """Run a function on the store in another thread, so that the writer does not wait for it."""
+        try:
+            return await asyncio.to_thread(function, self.app.state.store)
+        except (DBAPIError, StoreError, OSError) as error:
+            LOG.error("The store could not be read: %s", reason_of(error))
+            raise UnavailableError("The store cannot be read at the moment. Retry the request.") from None
 
+    async def config(self, stream: str) -> StreamConfig:
+        """Return the configuration of a stream. It never changes, so it is cached."""
+        configs: dict[str, StreamConfig] = self.app.state.configs
+        if stream not in configs:
+            if len(stream) > 64:  # longer than any name
+                raise NotFoundError(f"There is no stream {ascii(stream)[:80]}.")
+            configs[stream] = await self.in_writer(lambda service: service.stream(stream).config)
+        return configs[stream]
 
-def leases_of(request: Request, stream: str) -> Leases:
-    """Return the leases of a stream."""
-    leases: Leases = request.app.state.leases.setdefault(stream, Leases())
-    return leases
-
-
-def flag(request: Request, name: str) -> bool:
-    """Return a query parameter that is true or false."""
-    value = request.query_params.get(name, "false")
-    if value not in ("true", "false"):
-        raise invalid(name, "the request", "'true' or 'false'", ascii(value)[:80])
-    return value == "true"
-
-
-def number(request: Request, name: str, default: int, maximum: int) -> int:
-    """Return a query parameter that is a whole number."""
-    value = request.query_params.get(name, str(default))
-    if not (value.isascii() and value.isdecimal() and len(value) < 19 and int(value) <= maximum):
-        raise invalid(name, "the request", f"a whole number from 0 to {maximum}", ascii(value)[:80])
-    return int(value)
+    def leases(self, stream: str) -> Leases:
+        """Return the leases of a stream."""
+        leases: Leases = self.app.state.leases.setdefault(stream, Leases())
+        return leases

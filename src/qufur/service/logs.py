@@ -12,7 +12,7 @@ import logging
 import time
 import traceback
 from io import FileIO
-from typing import Any, Protocol
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -21,17 +21,10 @@ SERVER = logging.getLogger("uvicorn")
 _encode = msgspec.json.Encoder().encode
 
 
-class Writable(Protocol):
-    """Binary file open for writing."""
-
-    def write(self, line: bytes, /) -> object:
-        """Write one line, or several."""
-
-
 class JsonLogHandler(logging.Handler):
     """Handler that writes records as JSON lines; `write_batched` also writes one line per request."""
 
-    def __init__(self, file: Writable) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         super().__init__()
         self._file = file
         self._second, self._timestamp = -1, ""
@@ -81,7 +74,7 @@ def log_event(event: str, **fields: Any) -> None:
     EVENTS.info(event, extra={"fields": fields})
 
 
-def log_to(file: Writable | None = None) -> JsonLogHandler:
+def log_to(file: BinaryIO | None = None) -> JsonLogHandler:
     """Configure logging to write JSON lines to a file, by default standard error."""
     handler = JsonLogHandler(file or FileIO(2, "w", closefd=False))
     for logger, level in ((EVENTS, logging.INFO), (SERVER, logging.WARNING)):

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
 
-from prometheus_client import Counter, Histogram, generate_latest
-from prometheus_client.metrics_core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    Metric,
-    SummaryMetricFamily,
-)
+from prometheus_client import Counter, Histogram, generate_latest, metrics_core
+from prometheus_client.metrics_core import Metric
 
+from qufur.service.responses import State
 from qufur.service.writer import Writer
 
 STREAM_GAUGES = {
@@ -38,18 +33,15 @@ class Metrics:
         self._seconds = Histogram(
             "qufur_request_seconds", "Latency of requests", ["route"], buckets=BUCKETS, registry=None
         )
-        self._labelled = cache(self._with_labels)  # looking up labels takes as long as counting
-
-    def _with_labels(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        return self._requests.labels(method, route, status), self._seconds.labels(route)
+        # Looking up labels takes as long as counting.
+        self._counter, self._histogram = cache(self._requests.labels), cache(self._seconds.labels)
 
     def record(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request and its latency."""
-        requests, latencies = self._labelled(method, route, status)
-        requests.inc()
-        latencies.observe(seconds)
+        self._counter(method, route, status).inc()
+        self._histogram(route).observe(seconds)
 
-    def exposition(self, writer: Writer, states: Sequence[dict[str, Any]]) -> bytes:
+    def exposition(self, writer: Writer, states: Sequence[State]) -> bytes:
         """Return the metrics of requests, of the writer and of streams in Prometheus' text format."""
         requests = map(_without_creation_times, (*self._requests.collect(), *self._seconds.collect()))
         return generate_latest(
@@ -63,30 +55,35 @@ def _without_creation_times(metric: Metric) -> Metric:
     return metric
 
 
-class _CurrentValues:
+class _CurrentValues(list[Metric]):
     """Registry of metrics that were computed for this request."""
-
-    def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics."""
-        return self._metrics
+        return self
 
 
 def _writer_metrics(writer: Writer) -> Iterator[Metric]:
-    yield GaugeMetricFamily("qufur_ready", "Whether the writer accepts commands", value=writer.is_ready)
-    yield GaugeMetricFamily("qufur_commands_waiting", "Commands in the queue of the writer", writer.waiting)
-    yield CounterMetricFamily("qufur_groups", "Transactions of the writer", value=writer.groups)
-    yield CounterMetricFamily("qufur_failed_commits", "Failed transactions", value=writer.failures)
+    yield metrics_core.GaugeMetricFamily(
+        "qufur_ready", "Whether the writer accepts commands", value=writer.is_ready
+    )
+    yield metrics_core.GaugeMetricFamily(
+        "qufur_commands_waiting", "Commands in the queue of the writer", writer.waiting
+    )
+    yield metrics_core.CounterMetricFamily("qufur_groups", "Transactions of the writer", value=writer.groups)
+    yield metrics_core.CounterMetricFamily(
+        "qufur_failed_commits", "Failed transactions", value=writer.failures
+    )
     seconds = "Duration of transactions"
-    yield SummaryMetricFamily("qufur_commit_seconds", seconds, writer.commits, writer.commit_seconds)
+    yield metrics_core.SummaryMetricFamily(
+        "qufur_commit_seconds", seconds, writer.commits, writer.commit_seconds
+    )
 
 
-def _stream_metrics(states: Sequence[dict[str, Any]]) -> Iterator[Metric]:
+def _stream_metrics(states: Sequence[State]) -> Iterator[Metric]:
     for name, help_text in STREAM_GAUGES.items():
-        family = GaugeMetricFamily(f"qufur_stream_{name}", help_text, labels=["stream"])
+        family = metrics_core.GaugeMetricFamily(f"qufur_stream_{name}", help_text, labels=["stream"])
         for state in states:
-            if state[name] is not None:
-                family.add_metric([state["name"]], state[name])
+            if getattr(state, name) is not None:
+                family.add_metric([state.name], getattr(state, name))
         yield family

@@ -1,4 +1,4 @@
-"""Request middleware: request ids, latency metrics, access log."""
+"""Request middleware: request ids, error responses, latency metrics, access log."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ import re
 import secrets
 from time import perf_counter
 
+from sqlalchemy.exc import DBAPIError
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from qufur.errors import InvalidError
+from qufur.service.errors import RequestError, UnavailableError
 from qufur.service.http import error_response
 from qufur.service.logs import EVENTS, JsonLogHandler
 from qufur.service.metrics import Metrics
+from qufur.service.store import FencedError, StoreError, StoreFileError, reason_of
+from qufur.service.writer import TRY_AGAIN
 
 CLIENT_CLOSED = 499
 """Logged status of a request whose client disconnected before the response."""
 UNKNOWN = "unknown"
 """Logged route of paths without a route: metrics must not have one label per path."""
+STORE_ERRORS = DBAPIError, StoreError, FencedError, StoreFileError
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 _STREAM = re.compile(r"/v1/streams/([A-Za-z0-9_.-]{1,64})(?:/|$)")
 
@@ -26,8 +33,8 @@ _STREAM = re.compile(r"/v1/streams/([A-Za-z0-9_.-]{1,64})(?:/|$)")
 class RequestMiddleware:
     """ASGI middleware that counts, times and logs requests; it takes a few microseconds each.
 
-    A request keeps its `X-Request-Id` or gets a new one, and the response returns it. An unexpected exception
-    is logged and becomes a response with status 500.
+    A request keeps its `X-Request-Id` or gets a new one, and the response returns it. Exceptions become error
+    responses.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, log: JsonLogHandler | None) -> None:
@@ -52,10 +59,10 @@ class RequestMiddleware:
             await self._app(scope, receive, send_with_id)
         except ClientDisconnect:
             status = CLIENT_CLOSED
-        except Exception:
-            EVENTS.exception("A request failed", extra={"fields": {"request": id.decode()}})
+        except Exception as error:
+            response = _response_to(error, scope["method"], id.decode())
             if status == CLIENT_CLOSED:
-                await internal_error()(scope, receive, send_with_id)
+                await response(scope, receive, send_with_id)
         finally:
             self._record(scope, status, perf_counter() - start, id)
 
@@ -66,7 +73,8 @@ class RequestMiddleware:
         return f"{self._prefix}-{next(self._numbers)}".encode()
 
     def _record(self, scope: Scope, status: int, seconds: float, id: bytes) -> None:
-        template = _template(scope)
+        # A path template, such as `/v1/streams/{stream}`.
+        template = str(scope.get("template") or getattr(scope.get("route"), "path", UNKNOWN))
         self._metrics.record(scope["method"], template, status, seconds)
         if self._log is not None:
             stream = _STREAM.match(scope["path"])
@@ -83,14 +91,22 @@ class RequestMiddleware:
             )
 
 
-def internal_error() -> Response:
-    """Return the response to a request that failed with an unexpected exception."""
+def _response_to(error: Exception, method: str, id: str) -> Response:
+    """Return the error response of a request. An unexpected exception is logged and has the status 500."""
+    if isinstance(error, HTTPException):  # no such path, method or file
+        messages = {
+            404: "No such path. /docs lists all paths.",
+            405: f"Method {method} is not allowed for this path. /docs lists the allowed methods.",
+        }
+        message = messages.get(error.status_code, str(error.detail))
+        return error_response(error.status_code, message, error.headers)
+    if isinstance(error, STORE_ERRORS):
+        EVENTS.error("The store cannot be used: %s", reason_of(error))
+        is_lasting = isinstance(error, (FencedError, StoreFileError))
+        error = UnavailableError(str(error) if is_lasting else TRY_AGAIN)
+    if isinstance(error, RequestError):
+        return error_response(error.status, str(error), error.headers)
+    if isinstance(error, InvalidError):
+        return error_response(422, str(error))
+    EVENTS.error("A request failed", exc_info=error, extra={"fields": {"request": id}})
     return error_response(500, "Internal server error. The server log has the details.")
-
-
-def _template(scope: Scope) -> str:
-    """Return the path template of a request, such as `/v1/streams/{stream}`."""
-    template: str | None = scope.get("template")
-    if template is None:
-        template = getattr(scope.get("route"), "path", None) or UNKNOWN
-    return template.replace(":path}", "}")

@@ -16,8 +16,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from qufur.service.auth import Keys
-from qufur.service.errors import RequestError
-from qufur.service.http import Limits, error_response
+from qufur.service.http import Limits
 from qufur.service.security import SAFE_METHODS, CrossSiteError, has_token, is_loopback_host
 
 CHECKED_HEADERS = frozenset(
@@ -37,13 +36,8 @@ class RequestGuard:
         """Check one request and pass it on."""
         if scope["type"] == "http":
             headers = _headers(scope)
-            try:
-                self._check(scope, headers)
-                receive = self._bounded(headers, receive)
-            except RequestError as error:
-                response = error_response(error.status, str(error), error.headers)
-                await response(scope, receive, send)
-                return
+            self._check(scope, headers)
+            receive = self._bounded(headers, receive)
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 import uvicorn
@@ -45,49 +44,31 @@ GC_THRESHOLD = 100_000
 
 
 @contextmanager
-def serving(app: Starlette, port: int = 0) -> Iterator[str]:
-    """Serve an application on loopback in a thread. Yield its URL; stop at the end of the block."""
-    server = uvicorn.Server(server_config(app, host="127.0.0.1", port=port))
+def serving(app: Starlette) -> Iterator[str]:
+    """Serve an application on a free loopback port in a thread. Yield its URL; stop after the block."""
+    server = uvicorn.Server(server_config(app, host="127.0.0.1", port=0))
     thread = threading.Thread(target=server.run, name="qufur-server", daemon=True)
     thread.start()
     while not server.started:
         if not thread.is_alive():
             raise RuntimeError("The service did not start. Its log has the reason.")
         time.sleep(POLL_SECONDS)
-    host, actual_port = server.servers[0].sockets[0].getsockname()[:2]
+    host, port = server.servers[0].sockets[0].getsockname()[:2]
     try:
-        yield f"http://{host}:{actual_port}"
+        yield f"http://{host}:{port}"
     finally:
         server.should_exit = True
         thread.join()
 
 
-def warm_up(writer: Writer) -> None:
-    """Import and compile in a thread what the first requests would wait for, once the streams are loaded."""
-    threading.Thread(target=_warm_up, args=(writer,), name="qufur-warm-up", daemon=True).start()
-
-
-class Listener(NamedTuple):
-    """Listening socket.
-
-    Attributes
-    ----------
-    is_loopback
-        Whether only this machine can reach it.
-    """
-
-    listener: socket.socket
-    is_loopback: bool
-
-
 @contextmanager
-def listening(host: str, port: int) -> Iterator[Listener]:
+def listening(host: str, port: int) -> Iterator[socket.socket]:
     """Listen on an address. Connections queue until `serve` accepts them."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         raise invalid("host", "listening", "an address of this machine", repr(host)) from None
-    family, _, _, _, address = addresses[0]
+    family, *_, address = addresses[0]
     try:
         listener = socket.create_server(address, family=family, backlog=2048)
     except OSError as error:
@@ -96,15 +77,15 @@ def listening(host: str, port: int) -> Iterator[Listener]:
         allowed = "free on an address of this machine"
         raise invalid("port", "listening", allowed, received, remedy) from None
     with listener:
-        yield Listener(listener, all(is_loopback(str(name[0])) for *_, name in addresses))
+        yield listener
 
 
-def serve(store: Store, listener: Listener, limits: Limits, *, demo: bool = False) -> None:
+def serve(store: Store, listener: socket.socket, limits: Limits, *, demo: bool = False) -> None:
     """Run until interrupted. On a non-loopback address without keys, create an admin key and print it."""
     # OpenMP reads this when the first experts load it. Each thread keeps its own limit.
     os.environ["OMP_NUM_THREADS"] = "1"
     app = create_app(store, limits, log_to())
-    key = None if listener.is_loopback else first_key(app.state.keys)
+    key = None if is_loopback(listener.getsockname()[0]) else first_key(app.state.keys)
     if demo:
         from qufur.service.demo import attach
 
@@ -121,7 +102,7 @@ def serve(store: Store, listener: Listener, limits: Limits, *, demo: bool = Fals
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
     with single_blas_thread():  # one writer decides on few rows: more threads would only wait for each other
-        server.run(sockets=[listener.listener])
+        server.run(sockets=[listener])
     if not server.started:
         raise StoreError("The server could not start. Its log has the reason.")
 
@@ -131,22 +112,20 @@ def first_key(keys: Keys) -> str | None:
     return None if keys.needed else keys.add(FIRST_KEY, [Scope.admin.value])
 
 
-def _warm_up(writer: Writer) -> None:
+def warm_up(writer: Writer) -> None:
+    """Import and compile what the first requests would wait for, once the streams are loaded."""
     try:
         writer.call(lambda service: None)
         start = time.perf_counter()
         for dim in WARM_UP_DIMS:
             for model in ("ridge", "experts"):
-                _run_batches(StreamConfig("warm", dim=dim, model=model, label_range=(0, 1), budget="50%"))
+                config = StreamConfig("warm", dim=dim, model=model, label_range=(0, 1), budget="50%")
+                workbook, X = config.workbook(), np.random.default_rng(0).normal(size=(WARM_UP_ROWS, dim))
+                for batch in range(WARM_UP_BATCHES):
+                    workbook.ask_rows(X / dim**0.5, [f"{batch} {row}" for row in range(WARM_UP_ROWS)])
         log_event("warm", seconds=round(time.perf_counter() - start, 1))
     except Exception:  # then the first request does the work, or reports the error
         LOG.warning("The warm-up of the service failed", exc_info=True)
-
-
-def _run_batches(config: StreamConfig) -> None:
-    workbook, X = config.workbook(), np.random.default_rng(0).normal(size=(WARM_UP_ROWS, config.dim or 1))
-    for batch in range(WARM_UP_BATCHES):
-        workbook.ask_rows(X / X.shape[1] ** 0.5, [f"{batch} {row}" for row in range(WARM_UP_ROWS)])
 
 
 class _Server(uvicorn.Server):
@@ -158,7 +137,8 @@ class _Server(uvicorn.Server):
             host, port, *_ = (sockets or self.servers[0].sockets)[0].getsockname()
             url_host = f"[{host}]" if ":" in host else host
             print(f"qufur serves at http://{url_host}:{port}", flush=True)
-            warm_up(self.config.app.state.writer)  # type: ignore[union-attr]
+            writer = self.config.app.state.writer  # type: ignore[union-attr]
+            threading.Thread(target=warm_up, args=(writer,), name="qufur-warm-up", daemon=True).start()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

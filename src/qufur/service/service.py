@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
 
 import numpy as np
 
@@ -15,26 +16,29 @@ from qufur.service.logs import log_event
 from qufur.service.rebuild import load, offload_rows
 from qufur.service.recorded_answers import AnswerBody, StoredExample, look_up
 from qufur.service.snapshots import SnapshotSchedule, save_snapshot, trim_memory
-from qufur.service.store import Store
+from qufur.service.store import Store, Write
 from qufur.service.store.events import Kind
-from qufur.service.store.store import Write
 from qufur.service.stream import Stream
 from qufur.workbook import Workbook
-
-if TYPE_CHECKING:
-    from qufur.models.ensemble.fits import FitResult
 
 
 class Service:
     """Streams of a store, in memory.
 
     Changes reach the store with `commit`. If that fails, `roll_back` discards them.
+
+    Attributes
+    ----------
+    numbers
+        Numbers of all streams, by name.
+    loaded
+        Streams in memory, by name.
     """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.numbers = store.streams()
-        self._streams: dict[str, Stream] = {}
+        self.loaded: dict[str, Stream] = {}
         self._new: dict[int, str] = {}
         # Answers since the last commit, with the number of their stream.
         self._answered: list[tuple[int, Rows, list[AnswerBody]]] = []
@@ -42,11 +46,11 @@ class Service:
 
     def stream(self, name: str) -> Stream:
         """Return a stream, loaded on first use; raise `NotFoundError` if there is none of this name."""
-        if name not in self._streams:
+        if name not in self.loaded:
             if name not in self.numbers:
                 raise NotFoundError(f"There is no stream {ascii(name)[:80]}.")
-            self._streams[name] = load(self.store, self.numbers[name])
-        return self._streams[name]
+            self.loaded[name] = load(self.store, self.numbers[name])
+        return self.loaded[name]
 
     def load_all(self) -> None:
         """Load every stream and fit its fast experts again, so that no request waits for that."""
@@ -54,11 +58,6 @@ class Service:
             learner = self.stream(name).workbook.learner
             if learner.dim is not None:
                 learner.predict(np.zeros((1, learner.dim)))
-
-    @property
-    def loaded(self) -> Mapping[str, Stream]:
-        """Streams in memory, by name."""
-        return self._streams
 
     # Changes of streams
 
@@ -86,7 +85,7 @@ class Service:
         return max(self.store.last_stream(), *self.numbers.values(), 0) + 1
 
     def _add(self, stream: Stream) -> Stream:
-        self._streams[stream.name] = stream
+        self.loaded[stream.name] = stream
         self.numbers[stream.name] = stream.number
         self._new[stream.number] = stream.name
         return stream
@@ -98,17 +97,17 @@ class Service:
             is_seen = stream.workbook.seen_ids.seen(rows.ids).tolist()
             if not any(is_seen) and len(set(rows.ids)) == len(rows):
                 return self._ask(stream, rows, actor)
-            first: dict[str, int] = {}  # row of the first occurrence of each id
-            for row, id in enumerate(rows.ids):
-                first.setdefault(id, row)
-            new = [row for row, id in enumerate(rows.ids) if first[id] == row and not is_seen[row]]
-            repeated = [row for row in range(len(rows)) if is_seen[row]]
-            stored = self._stored_answers(stream, [rows.ids[row] for row in repeated])
-            for row in repeated:
-                _check_same(rows.ids[row], rows.parts[row], stored[rows.ids[row]][0])
-            for row, id in enumerate(rows.ids):
-                _check_same(id, rows.parts[row], rows.parts[first[id]])
-            answers = {id: answer for id, (_, answer) in stored.items()}
+            stored = self._stored_answers(stream, list(compress(rows.ids, is_seen)))
+            parts = {id: part for id, (part, _) in stored.items()}
+            new: list[int] = []
+            for row, (id, part) in enumerate(zip(rows.ids, rows.parts, strict=True)):
+                if id not in parts:
+                    parts[id] = part
+                    new.append(row)
+                elif parts[id] != part:
+                    text = f"Example {ascii(id)[:80]} exists already, with different content."
+                    raise ConflictError(text)
+            answers: dict[str, Any] = {id: answer for id, (_, answer) in stored.items()}
             if new:
                 answers |= {answer.id: answer for answer in self._ask(stream, rows.at(new), actor)}
             return [answers[id] for id in rows.ids]
@@ -127,14 +126,13 @@ class Service:
             for part, answer in zip(rows.parts, answers, strict=True)
         }
 
-    def _stored_answers(self, stream: Stream, ids: Sequence[str]) -> dict[str, tuple[bytes, AnswerBody]]:
-        """Return the encoded examples and answers of earlier requests."""
+    def _stored_answers(self, stream: Stream, ids: Sequence[str]) -> dict[str, StoredExample]:
+        """Return the examples of earlier requests with their answers."""
         examples = self._examples(stream, ids)
-        answered = {id: (stored.part, stored.answer) for id, stored in examples.items() if stored.answer}
         for id in ids:
-            if id not in answered:
+            if id not in examples or examples[id].answer is None:
                 raise GoneError(f"Example {ascii(id)[:80]} was erased, sent with its label, or imported.")
-        return answered
+        return examples
 
     def _examples(self, stream: Stream, ids: Sequence[str]) -> dict[str, StoredExample]:
         """Return the examples that exist, committed or not."""
@@ -149,7 +147,7 @@ class Service:
         """Learn all labels or none; return which were new. The same label again changes nothing."""
         stream = self.stream(name)
         with self._schedule.work(stream):
-            workbook = stream.workbook
+            workbook, waiting = stream.workbook, stream.waiting
             new: dict[str, float] = {}
             for id, label in labels.items():
                 before = workbook.labels.label(id)
@@ -159,7 +157,7 @@ class Service:
                     old = decode_label(stream.config, before)
                     remedy = "?replace=true replaces it."
                     raise ConflictError(f"Example {id!r} has the label {old!r}. {remedy}")
-                if before is None and id not in workbook.learner.pending and id not in stream.reopened:
+                if before is None and id not in waiting:
                     raise self._not_pending(stream, id)
                 new[id] = label
             if not accept_outliers and new:
@@ -189,7 +187,7 @@ class Service:
     def decline(self, name: str, id: str, actor: str) -> None:
         """Retract the query of a pending label."""
         stream = self.stream(name)
-        if id not in stream.workbook.learner.pending and id not in stream.reopened:
+        if id not in stream.waiting:
             raise self._not_pending(stream, id)
         with self._schedule.work(stream):
             stream.decline([id], actor)
@@ -208,16 +206,6 @@ class Service:
             if new:
                 stream.learn(rows.at(new), np.array([labels[row] for row in new]), actor)
             return len(new)
-
-    def add_budget(self, name: str, labels: int, rows: int | None, actor: str) -> Stream:
-        """Add labels to the budget; rules with a horizon spend it over the next `rows` rows."""
-        stream = self.stream(name)
-        stream.add_budget(labels, rows, actor)
-        return stream
-
-    def install(self, name: str, fitted: FitResult, actor: str) -> None:
-        """Install a finished background fit."""
-        self.stream(name).install(fitted, actor)
 
     # Queries
 
@@ -238,7 +226,7 @@ class Service:
 
     def commit(self) -> None:
         """Write all changes to the store in one transaction."""
-        changed = [stream for stream in self._streams.values() if stream.unsaved]
+        changed = [stream for stream in self.loaded.values() if stream.unsaved]
         if changed:
             self.store.append([Write(s.number, s.unsaved, s.examples) for s in changed], self._new)
             for stream in changed:
@@ -247,12 +235,12 @@ class Service:
 
     def record_points(self) -> None:
         """Record the points of all series that are due."""
-        for stream in self._streams.values():
+        for stream in self.loaded.values():
             stream.record_point()
 
     def save_snapshots(self, *, all_changed: bool = False) -> None:
         """Save a snapshot of each stream that is due, or with `all_changed` of each that changed."""
-        for stream in self._streams.values():
+        for stream in self.loaded.values():
             if self._schedule.is_due(stream) or (all_changed and self._schedule.changed(stream)):
                 stream.record_point()
                 save_snapshot(self.store, stream, self._schedule.take(stream))
@@ -261,21 +249,16 @@ class Service:
 
     def reload(self, name: str) -> Stream:
         """Discard a stream in memory and load it from its log."""
-        with self._schedule.work(self._streams.pop(name)):
+        with self._schedule.work(self.loaded.pop(name)):
             return self.stream(name)
 
     def drop(self, name: str) -> None:
         """Remove a deleted stream from memory."""
-        self._schedule.forget(self._streams.pop(name))
+        self._schedule.forget(self.loaded.pop(name))
         del self.numbers[name]
 
     def roll_back(self) -> None:
         """Discard uncommitted changes: streams are loaded again on their next use."""
-        self._streams = {}
+        self.loaded = {}
         self.numbers = {name: number for name, number in self.numbers.items() if number not in self._new}
         self._new, self._answered = {}, []
-
-
-def _check_same(id: str, part: bytes, earlier: bytes) -> None:
-    if part != earlier:
-        raise ConflictError(f"Example {ascii(id)[:80]} exists already, with different content.")

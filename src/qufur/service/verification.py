@@ -15,9 +15,8 @@ from sqlalchemy.exc import DBAPIError
 from qufur.service.erasure import deletions
 from qufur.service.rebuild import from_start, load, replay_events
 from qufur.service.recorded_answers import examples_of
-from qufur.service.store import Store, StoreError, schema
-from qufur.service.store.events import START, DamagedError, Event, Kind
-from qufur.service.store.store import reason_of
+from qufur.service.store import DamagedError, Store, StoreError, reason_of, schema
+from qufur.service.store.events import START, Kind
 
 AT_START = 50_000
 """Largest number of events that is checked before the server starts; of examples, ten times as many.
@@ -59,11 +58,7 @@ def verify(store: Store) -> list[Verified]:
         _check_file(store)
         _check_spans(store)
         deletions(store)
-        return [
-            verified
-            for name, number in sorted(store.streams().items())
-            if (verified := _unless_deleted(store, name, number, _verify_stream)) is not None
-        ]
+        return _for_each_stream(store, partial(_verify_stream, store))
 
 
 def check_at_start(store: Store) -> Callable[[], None] | None:
@@ -73,9 +68,7 @@ def check_at_start(store: Store) -> Callable[[], None] | None:
         with _reporting_damage():
             _check_file(store)
             deletions(store)
-            check_one = partial(_check_stream, repair=pause == 0, pause=pause)
-            for name, number in store.streams().items():
-                _unless_deleted(store, name, number, check_one)
+            _for_each_stream(store, partial(_check_stream, store, repair=pause == 0, pause=pause))
 
     with _reporting_damage():
         events = _check_spans(store)
@@ -87,16 +80,16 @@ def check_at_start(store: Store) -> Callable[[], None] | None:
     return None
 
 
-def _unless_deleted(
-    store: Store, name: str, number: int, check: Callable[[Store, str, int], Result]
-) -> Result | None:
-    """Return the result of a check; None if a running server has deleted the stream meanwhile."""
-    try:
-        return check(store, name, number)
-    except DamagedError:
-        if store.streams().get(name) == number:
-            raise
-        return None
+def _for_each_stream(store: Store, check: Callable[[str, int], Result]) -> list[Result]:
+    """Return the results of a check, without streams that a running server has deleted meanwhile."""
+    results = []
+    for name, number in sorted(store.streams().items()):
+        try:
+            results.append(check(name, number))
+        except DamagedError:
+            if store.streams().get(name) == number:
+                raise
+    return results
 
 
 @contextmanager
@@ -120,7 +113,7 @@ def _check_file(store: Store) -> None:
     if store.engine.dialect.name != "sqlite":
         return
     with store.reading() as connection:
-        result = connection.execute(text("PRAGMA integrity_check(1)")).scalar()
+        result = connection.scalar(text("PRAGMA integrity_check(1)"))
     if result != "ok":
         words = " ".join(str(result).split()).removeprefix("*** in database main *** ")
         raise DamagedError(f"The store is damaged: {words}. {REMEDY}")
@@ -131,8 +124,7 @@ def _check_spans(store: Store) -> int:
     with store.reading() as connection:
         # Events last: a server may append meanwhile, and each event precedes its index and snapshot rows.
         later = [_spans(connection, table) for table in (schema.snapshots, schema.examples)]
-        rows = connection.execute(select(schema.streams.c.id, schema.streams.c.name))
-        names = {row.id: row.name for row in rows}
+        names = dict(connection.execute(select(schema.streams.c.id, schema.streams.c.name)).all())
         events = _spans(connection, schema.events)
     if set(events) != set(names):
         raise DamagedError(f"The store is damaged: its streams do not match its events. {REMEDY}")
@@ -158,7 +150,8 @@ def _check_stream(store: Store, name: str, number: int, *, repair: bool, pause: 
     """Check the hash chain and the index of a stream; return descriptions of repairs."""
     last, examples, is_indexed = (0, START), 0, True
     replaced, recorded = set[tuple[int, bytes]](), set[tuple[int, bytes]]()
-    for events in _groups(store, number):
+    log = store.events(number)
+    while events := list(islice(log, PAGE)):
         ids: dict[str, int] = {}
         for event in events:
             payload = event.check(last)
@@ -204,13 +197,7 @@ def _index_size(store: Store, number: int, last: int) -> int:
     table = schema.examples
     query = select(func.count()).where(table.c.stream == number, table.c.seq <= last)
     with store.reading() as connection:
-        return connection.execute(query).scalar() or 0
-
-
-def _groups(store: Store, number: int) -> Iterator[list[Event]]:
-    events = store.events(number)
-    while group := list(islice(events, PAGE)):
-        yield group
+        return connection.scalar(query) or 0
 
 
 def _rebuild_index(store: Store, number: int) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from copy import copy, deepcopy
 from typing import Any
 
-from qufur.estimates.report import Report
 from qufur.estimates.timeline import error_at_random
 from qufur.models.capabilities import FreezesDiagnostics, ReportsExperts, ensemble_report
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.ensemble.report import EnsembleReport
+from qufur.service.responses import Expert, Headline, Model, Report, Series, State
 from qufur.service.stream import Stream
 from qufur.workbook.summary import Advice, shifts_of, summary
 
@@ -24,30 +24,30 @@ ADVICE = Advice(
 )
 
 
-def status(stream: Stream, *, digest: bool = False) -> dict[str, Any]:
+def status(stream: Stream, *, digest: bool = False) -> State:
     """Return the status of a stream: configuration, rows, spend and events."""
     config, learner = stream.config, stream.workbook.learner
     share = learner.rule.share
-    return {
-        "name": stream.name,
-        "dim": config.dim,
-        "columns": config.columns,
-        "classes": config.classes,
-        "label_range": config.label_range,
-        "model": config.model,
-        "rule": type(learner.rule).__name__.lower(),
-        "budget": share if learner.rule.limit is None else learner.rule.limit,
-        "rows": stream.workbook.rows,
-        "spent": learner.spent,
-        "left": learner.left,
-        "outstanding": len(stream.waiting),
-        "told": len(stream.workbook.labels),
-        "events": stream.seq,
-        "digest": stream.digest() if digest else None,
-    }
+    return State(
+        name=stream.name,
+        dim=config.dim,
+        columns=config.columns,
+        classes=config.classes,
+        label_range=config.label_range,
+        model=config.model,
+        rule=type(learner.rule).__name__.lower(),
+        budget=share if learner.rule.limit is None else learner.rule.limit,
+        rows=stream.workbook.rows,
+        spent=learner.spent,
+        left=learner.left,
+        outstanding=len(stream.waiting),
+        told=len(stream.workbook.labels),
+        events=stream.seq,
+        digest=stream.digest() if digest else None,
+    )
 
 
-def series_of(stream: Stream) -> dict[str, Any]:
+def series_of(stream: Stream) -> Series:
     """Return time series: labels bought over rows, and errors over labels."""
     workbook = stream.workbook
     timeline, rule = workbook.monitor.timeline, workbook.learner.rule
@@ -55,52 +55,52 @@ def series_of(stream: Stream) -> dict[str, Any]:
     share = rule.share
     limit = math.inf if rule.limit is None else rule.limit
     points = timeline.points_until_now(workbook.learner)
-    return {
-        "rows": rows,
-        "spent": spent,
-        "plan": None if share is None else [min(limit, share * row) for row in rows],
-        "at": [point.rows for point in points],
-        "error": [point.error for point in points],
-        "low": [point.low for point in points],
-        "high": [point.high for point in points],
-        "at_random": [point.at_random for point in points],
-        "constant": [point.constant for point in points],
-        "weights": [point.weights for point in points],
-        "shifts": [shift.row for shift in shifts_of(workbook)],
-        "unit": _unit(stream),
-    }
+    return Series(
+        rows=rows,
+        spent=spent,
+        plan=None if share is None else [min(limit, share * row) for row in rows],
+        at=[point.rows for point in points],
+        error=[point.error for point in points],
+        low=[point.low for point in points],
+        high=[point.high for point in points],
+        at_random=[point.at_random for point in points],
+        constant=[point.constant for point in points],
+        weights=[point.weights for point in points],
+        shifts=[shift.row for shift in shifts_of(workbook)],
+        unit=_unit(stream),
+    )
 
 
-def report_of(stream: Stream) -> dict[str, Any]:
+def report_of(stream: Stream) -> Report:
     """Return the report: summary text, headline numbers and experts."""
     workbook = stream.workbook
     report = workbook.learner.report()
-    text: dict[str, Any] = dict(summary(workbook, report, shifts_of(workbook), ADVICE))
-    return text | {"headline": _headline(stream, report), "experts": experts_of(stream)}
-
-
-def _headline(stream: Stream, report: Report) -> dict[str, Any]:
-    at_random = (
-        None if report.ensemble_report is None else error_at_random(report.headline, report.ensemble_report)
-    )
-    context = {"at_random": at_random, "confidence": report.confidence, "unit": _unit(stream)}
-    return report.headline._asdict() | context
+    ensemble, at_random = report.ensemble_report, None
+    if ensemble is not None:
+        at_random = error_at_random(report.headline, ensemble)
+    text = dict(summary(workbook, report, shifts_of(workbook), ADVICE))
+    headline = Headline(*report.headline, at_random, report.confidence, _unit(stream))
+    return Report(**text, headline=headline, experts=experts_of(stream))
 
 
 def _unit(stream: Stream) -> str:
     return "root mean squared error" if stream.workbook.classes is None else "share of wrong classes"
 
 
-def experts_of(stream: Stream) -> list[dict[str, Any]] | None:
+def model_of(stream: Stream) -> Model:
+    """Return the model: its type, number of inputs and labels, and its experts."""
+    workbook, model = stream.workbook, stream.workbook.learner.model
+    return Model(type(model).__name__, workbook.encoding.dim, len(workbook.labels), experts_of(stream))
+
+
+def experts_of(stream: Stream) -> list[Expert] | None:
     """Return names, weights and errors of experts; None for other models."""
     report = ensemble_report(stream.workbook.learner.state)
     if report is None:
         return None
-    errors = [report.in_units(loss) for loss in report.losses] if report.labels else report.losses
-    return [
-        {"name": name, "weight": weight, "error": error if math.isfinite(error) else None}
-        for name, weight, error in zip(report.names, report.weights, errors, strict=True)
-    ]
+    losses = [report.in_units(loss) for loss in report.losses] if report.labels else report.losses
+    errors = [loss if math.isfinite(loss) else None for loss in losses]
+    return list(map(Expert, report.names, report.weights, errors))
 
 
 class FrozenDiagnostics(ReportsExperts):

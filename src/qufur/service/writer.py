@@ -8,9 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any, ClassVar, cast
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy.exc import DBAPIError
@@ -20,11 +20,7 @@ from qufur.service.examples import Rows
 from qufur.service.fits import FitQueue
 from qufur.service.recorded_answers import AnswerBody
 from qufur.service.service import Service
-from qufur.service.store import StoreError
-from qufur.service.store.events import DamagedError
-from qufur.service.store.fencing import FencedError
-from qufur.service.store.integrity import StoreFileError
-from qufur.service.store.store import reason_of
+from qufur.service.store import DamagedError, FencedError, StoreError, StoreFileError, reason_of
 
 Result = tuple[Any, Any]
 """Future of a command, and its result or exception."""
@@ -38,38 +34,34 @@ IDLE_SECONDS = 0.02
 MAX_QUEUE = 20_000
 """Commands in the queue, at most."""
 TRY_AGAIN = "The store cannot be written. Nothing of this request was stored; send it again."
-Deliver = Callable[[Sequence[Result]], None]
+BatchKey = tuple[int, Hashable]
+"""Rank of a command in its batch, and what commands that can be merged share."""
+Deliver = Callable[[Sequence[Result]], object]
 """Function that passes results to the futures of their commands."""
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """Function to call with the service, never merged with other commands."""
 
     execute: Callable[[Service], Any]
-    future: Any = field(default_factory=Future)
-    priority: ClassVar[int] = 2
 
     @property
-    def batch_key(self) -> Hashable:
+    def batch_key(self) -> BatchKey:
         """Key that no other command has: calls are never merged."""
-        return id(self)
+        return 2, id(self)
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(NamedTuple):
     """Examples to answer."""
 
     stream: str
     rows: Rows
     actor: str
-    future: Any = field(default_factory=Future)
-    priority: ClassVar[int] = 0
 
     @property
-    def batch_key(self) -> Hashable:
+    def batch_key(self) -> BatchKey:
         """Key of commands that are merged: same stream and actor."""
-        return Ask, self.stream, self.actor
+        return 0, (self.stream, self.actor)
 
     def execute(self, service: Service) -> list[AnswerBody]:
         """Answer the examples."""
@@ -80,21 +72,16 @@ class Ask:
         """Return one command with the examples of all."""
         ids, parts, X = zip(*(ask.rows for ask in asks), strict=True)
         numbers = None if X[0] is None else np.concatenate(X)
-        rows = Rows(list(chain.from_iterable(ids)), list(chain.from_iterable(parts)), numbers)
-        return Ask(asks[0].stream, rows, asks[0].actor)
+        return asks[0]._replace(rows=Rows(list(chain(*ids)), list(chain(*parts)), numbers))
 
     @staticmethod
-    def split(asks: Sequence[Ask], answers: list[AnswerBody]) -> list[Result]:
-        """Return the result of each command from the answers of the merged command."""
-        results, start = [], 0
-        for ask in asks:
-            results.append((ask.future, answers[start : start + len(ask.rows)]))
-            start += len(ask.rows)
-        return results
+    def split(asks: Sequence[Ask], answers: list[AnswerBody]) -> list[list[AnswerBody]]:
+        """Return the answers of each command from those of the merged command."""
+        remaining = iter(answers)
+        return [list(islice(remaining, len(ask.rows))) for ask in asks]
 
 
-@dataclass(frozen=True)
-class Tell:
+class Tell(NamedTuple):
     """Labels to learn."""
 
     stream: str
@@ -102,13 +89,11 @@ class Tell:
     actor: str
     replace: bool = False
     accept_outliers: bool = False
-    future: Any = field(default_factory=Future)
-    priority: ClassVar[int] = 1
 
     @property
-    def batch_key(self) -> Hashable:
+    def batch_key(self) -> BatchKey:
         """Key of commands that are merged: same stream, actor and options."""
-        return Tell, self.stream, self.actor, self.replace, self.accept_outliers
+        return 1, (self.stream, self.actor, self.replace, self.accept_outliers)
 
     def execute(self, service: Service) -> dict[str, bool]:
         """Learn all labels or none; return which were new."""
@@ -116,27 +101,26 @@ class Tell:
         return service.tell(self.stream, self.labels, self.actor, **options)
 
     @staticmethod
-    def merge(tells: Sequence[Tell]) -> Tell:
-        """Return one command with the labels of all; raise `OverlapError` if two label the same example."""
-        first = tells[0]
-        labels: dict[str, float] = {}
-        for tell in tells:
-            if not labels.keys().isdisjoint(tell.labels):
-                raise OverlapError
-            labels |= tell.labels
-        return Tell(first.stream, labels, first.actor, first.replace, first.accept_outliers)
+    def merge(tells: Sequence[Tell]) -> Tell | None:
+        """Return one command with the labels of all; None if two label the same example."""
+        labels = {id: label for tell in tells for id, label in tell.labels.items()}
+        is_unique = len(labels) == sum(len(tell.labels) for tell in tells)
+        return tells[0]._replace(labels=labels) if is_unique else None
 
     @staticmethod
-    def split(tells: Sequence[Tell], new: dict[str, bool]) -> list[Result]:
+    def split(tells: Sequence[Tell], new: dict[str, bool]) -> list[dict[str, bool]]:
         """Return for each command which of its labels were new."""
-        return [(tell.future, {id: new[id] for id in tell.labels}) for tell in tells]
-
-
-class OverlapError(Exception):
-    """Commands that cannot be merged."""
+        return [{id: new[id] for id in tell.labels} for tell in tells]
 
 
 Command = Call | Ask | Tell
+
+
+class Queued(NamedTuple):
+    """Command and the future of its result."""
+
+    command: Command
+    future: Any
 
 
 class Writer:
@@ -153,9 +137,9 @@ class Writer:
     def __init__(self, service: Service, deliver: Deliver | None = None) -> None:
         self._service = service
         self._deliver = deliver or resolve
-        self._commands: queue.SimpleQueue[Command | None] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[Queued | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qufur-writer", daemon=True)
-        self._fits = FitQueue(lambda function: self._commands.put(Call(function)))
+        self._fits = FitQueue(lambda function: self._put(Call(function)))
         self.failure: str | None = None
         self._loaded = self._is_busy = False
         self.groups = self.commits = self.failures = 0
@@ -174,14 +158,18 @@ class Writer:
             self.failure = str(error) if is_damaged else "The streams could not be loaded; see the log."
         self._loaded = True
 
-    def submit(self, command: Command) -> Any:
+    def submit(self, command: Command, future: Any = None) -> Any:
         """Queue a command and return its future; raise `UnavailableError` if the writer cannot execute it."""
         if self.failure is not None or not self._thread.is_alive():
             raise UnavailableError(self.unavailable_reason)
         if self._commands.qsize() > MAX_QUEUE:
             raise UnavailableError("Too many requests are queued. Send this one again later.")
-        self._commands.put(command)
-        return command.future
+        return self._put(command, future)
+
+    def _put(self, command: Command, future: Any = None) -> Any:
+        future = future or Future()
+        self._commands.put(Queued(command, future))
+        return future
 
     def call(self, function: Callable[[Service], Any]) -> Any:
         """Call a function with the service in the writer thread; return its result after the commit."""
@@ -218,13 +206,13 @@ class Writer:
         while is_running:
             batch = self._next_batch()
             is_running = batch[-1] is not None
-            commands = [command for command in batch if command is not None]
-            if commands:
-                self._deliver(self._results(commands))
+            queued = [each for each in batch if each is not None]
+            if queued:
+                self._deliver(self._results(queued))
                 self._fits.start_due(self._service)
             self._save_snapshots(last=not is_running)
 
-    def _next_batch(self) -> list[Command | None]:
+    def _next_batch(self) -> list[Queued | None]:
         """Wait for a command; return it and the queued ones, up to the None that ends the thread."""
         try:
             batch = [self._commands.get(timeout=IDLE_SECONDS)]
@@ -247,12 +235,13 @@ class Writer:
             queued = self._commands.qsize()
             time.sleep(LINGER_SECONDS)
 
-    def _results(self, commands: Sequence[Command]) -> list[Result]:
+    def _results(self, batch: Sequence[Queued]) -> list[Result]:
         """Execute and commit a batch: asks before tells. Their clients cannot observe which came first."""
-        mergeable: dict[Hashable, list[Any]] = {}
-        for command in sorted(commands, key=lambda command: command.priority):
-            mergeable.setdefault(command.batch_key, []).append(command)
-        results = [result for group in mergeable.values() for result in self._execute_merged(group)]
+        groups: dict[BatchKey, list[Queued]] = {}
+        for queued in batch:
+            groups.setdefault(queued.command.batch_key, []).append(queued)
+        ranked = sorted(groups, key=itemgetter(0))
+        results = [result for key in ranked for result in self._execute_merged(groups[key])]
         self.groups += 1
         if any(
             isinstance(result, Exception) and not isinstance(result, CLIENT_ERRORS) for _, result in results
@@ -264,23 +253,18 @@ class Writer:
         failure = self._commit()
         return results if failure is None else [(future, failure) for future, _ in results]
 
-    def _execute_merged(self, commands: Sequence[Any]) -> list[Result]:
-        """Execute commands as one; if that is rejected, one by one."""
-        first = commands[0]
-        if len(commands) == 1:
-            return [(first.future, self._attempt(first.execute))]
-        try:
-            result = self._attempt(type(first).merge(commands).execute)
-        except OverlapError:
-            return self._one_by_one(commands)
-        if isinstance(result, CLIENT_ERRORS):
-            return self._one_by_one(commands)
-        if isinstance(result, Exception):
-            return [(command.future, result) for command in commands]
-        return cast(list[Result], type(first).split(commands, result))
-
-    def _one_by_one(self, commands: Sequence[Command]) -> list[Result]:
-        return [(command.future, self._attempt(command.execute)) for command in commands]
+    def _execute_merged(self, group: Sequence[Queued]) -> list[Result]:
+        """Execute commands as one; if they cannot be merged or that is rejected, one by one."""
+        commands: list[Any] = [queued.command for queued in group]
+        merged = commands[0].merge(commands) if len(commands) > 1 else None
+        result = None if merged is None else self._attempt(merged.execute)
+        if merged is None or isinstance(result, CLIENT_ERRORS):
+            results = [self._attempt(command.execute) for command in commands]
+        elif isinstance(result, Exception):
+            results = [result] * len(commands)
+        else:
+            results = merged.split(commands, result)
+        return [(queued.future, result) for queued, result in zip(group, results, strict=True)]
 
     def _attempt(self, execute: Callable[[Service], Any]) -> Any:
         """Run one command; return its result or exception. An unexpected exception aborts the batch."""

@@ -41,12 +41,15 @@ def replacing(
     """
     target = Path(os.path.realpath(path))
     _remove_leftovers(target)
-    with _temporary(target) as part:
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
         with open(part, "x+b", opener=_opener_like(target if like is None else Path(like))) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
     force(target.parent)
 
 
@@ -61,16 +64,6 @@ def _opener_like(target: Path) -> Callable[[str, int], int]:
         return handle
 
     return opener
-
-
-@contextlib.contextmanager
-def _temporary(target: Path) -> Iterator[Path]:
-    """Yield an unused path beside the target, and delete the file there on exit."""
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        yield part
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def force(folder: Path) -> None:

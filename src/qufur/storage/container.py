@@ -30,7 +30,9 @@ def write(path: str | os.PathLike[str], content: Content, load: Callable[[Conten
     InvalidError
         If `load` rejects the content; the previous file is unchanged.
     """
-    _check_path(path)
+    name = os.fspath(path)
+    if not name or os.path.isdir(name) or not os.path.isdir(os.path.dirname(os.path.realpath(name))):
+        raise invalid("path", "Learner.save", "a file in a folder that exists", repr(name))
     with replacing(path) as file:
         file.write(pack(content))
         try:
@@ -87,11 +89,10 @@ def _content(path: str | os.PathLike[str], file: BinaryIO) -> Content:
     raw = file.read()
     try:
         tensors = {name: np.require(a, requirements="W") for name, a in load_tensors(raw).items()}
-        stated = header.pop("digest")
-        computed = digest(header, tensors)
+        is_sound = header.pop("digest") == digest(header, tensors)
     except Exception:  # damaged bytes may raise anything
-        raise load_error(path, "is damaged", "Load an earlier copy.") from None
-    if stated != computed:
+        is_sound = False
+    if not is_sound:
         raise load_error(path, "is damaged", "Load an earlier copy.")
     return header, tensors
 
@@ -137,9 +138,3 @@ def _values(path: str | os.PathLike[str], text: bytes) -> dict[str, Any]:
     except Exception:  # the bytes may be anything
         why = "is of another format, or damaged at its start"
         raise load_error(path, why, "Check the path, or load an earlier copy.") from None
-
-
-def _check_path(path: str | os.PathLike[str]) -> None:
-    name = os.fspath(path)
-    if not name or os.path.isdir(name) or not os.path.isdir(os.path.dirname(os.path.realpath(name))):
-        raise invalid("path", "Learner.save", "a file in a folder that exists", repr(name))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from qufur.errors import invalid, missing_extra
+from qufur.errors import import_extra, invalid
 
 
 @contextmanager
@@ -26,19 +26,16 @@ def locked(state: Path, parameter: str = "state", owner: str = "locked") -> Iter
     InvalidError
         If another process holds the lock, or if `state` cannot be a state file.
     """
-    try:
-        from filelock import FileLock, Timeout
-    except ImportError:
-        raise missing_extra("filelock", "cli", "state files") from None
+    filelock = import_extra("filelock", "cli", "state files")
     lock = lock_of(state)
     if not lock.parent.is_dir():
         raise invalid(parameter, owner, "a file in a folder that exists", repr(str(state)))
     if state.exists() and not state.is_file():
         raise invalid(parameter, owner, "a regular file, or a new one", repr(str(state)))
     try:
-        with FileLock(lock, timeout=0):
+        with filelock.FileLock(lock, timeout=0):
             yield
-    except Timeout:
+    except filelock.Timeout:
         received, remedy = f"{str(state)!r}, which another process uses", "Wait until it has finished."
         raise invalid(parameter, owner, "free", received, remedy) from None
 

@@ -33,12 +33,14 @@ def check_form(content: Content, fresh: Content) -> None:
 def check_kept(content: Content, again: Content) -> None:
     """Check that the loaded learner saves the same content again; it does not if an id occurs twice."""
     (header, tensors), (values, arrays) = content, again
-    for part, value in header.items():
-        if not _contains(values.get(part), value):
-            raise _error(part, "the content that the loaded learner saves", "other content")
-    for name, array in tensors.items():
-        if name not in arrays or not np.array_equal(arrays[name], array):
-            raise _error(name, "the content that the loaded learner saves", "other content")
+    different = [part for part, value in header.items() if not _contains(values.get(part), value)]
+    different += [
+        name
+        for name, array in tensors.items()
+        if name not in arrays or not np.array_equal(arrays[name], array)
+    ]
+    if different:
+        raise _error(different[0], "the content that the loaded learner saves", "other content")
 
 
 def check_value(name: str, value: Any, fresh: Any, ids: Collection[str] = ()) -> None:

@@ -14,7 +14,6 @@ from qufur.streams.base import Chunk, Stream
 from qufur.streams.scaled import Summary
 from qufur.tables import Batch, Encoding, labels, open_table
 from qufur.tables.batch import spread
-from qufur.tables.bulk_numbers import plain_numbers
 from qufur.tables.labels import class_labels
 
 _ROWS = 4096
@@ -104,7 +103,7 @@ class Table(Stream):
     def _read(self, batch: Batch, extras: list[str]) -> tuple[Floats, dict[str, Floats]]:
         if self._encoding is not None:
             return self._encoding.encode(batch), {name: self._labels(batch, name) for name in extras}
-        block = plain_numbers(batch, [*self.features, *extras])
+        block = batch.plain_numbers([*self.features, *extras])
         X = np.ascontiguousarray(block[:, : self.dim])
         return X, {name: block[:, self.dim + j].copy() for j, name in enumerate(extras)}
 

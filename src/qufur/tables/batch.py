@@ -1,20 +1,22 @@
-"""Batches of consecutive rows, and errors about their cells."""
+"""Batches of consecutive rows, their columns of numbers, and errors about their cells."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
+from qufur.tables.cells import Column, TextColumns, first_bad, numbers
 
-Column = list[Any] | NDArray[Any]
+Read = Callable[[Column], Floats | None]
 CORRECT = "Correct the cell or drop the row."
 FILL = "Fill it, drop the row, or give `impute=True`."
 ROWS, ROWS_OF_TEXT = 2048, 32
@@ -91,9 +93,61 @@ class Batch:
         remedy = f"{suggestion} `impute=True` treats a missing column as empty cells.".strip()
         raise invalid(f"column {name!r}", self.file, allowed, received, remedy)
 
+    def plain_numbers(self, names: Sequence[str]) -> Floats:
+        """Return columns of numbers, (n, d), with true as 1 and false as 0; no cell may be missing.
+
+        >>> batch = Batch({"wind": ["1", "3"], "late": ["true", "false"]})
+        >>> batch.plain_numbers(["late", "wind"]).tolist()
+        [[1.0, 1.0], [0.0, 3.0]]
+        """
+        values = self.numbers_in_text(names)
+        if values is None:
+            values = np.empty((len(self), len(names)))
+            for index, name in enumerate(names):
+                values[:, index] = _plain(self.column(name))
+            invalid = ~(np.abs(values) < LARGEST).all(axis=0)
+            if invalid.any():
+                raise self.number_error(names[int(invalid.argmax())], numbers)
+        return values
+
+    def numbers_in_text(self, names: Sequence[str]) -> Floats | None:
+        """Return text columns that contain only numbers, (n, d), in half the time of one after another.
+
+        Returns None if the columns are not text, or if a cell is missing, not a number or too large. The
+        caller then converts the columns one by one, which also finds the invalid cell.
+        """
+        if not (isinstance(self.columns, TextColumns) and names and self.columns.keys() >= set(names)):
+            return None
+        values = self.columns.floats(names)
+        return values if values is not None and (np.abs(values) < LARGEST).all() else None
+
+    def number_error(self, name: str, read: Read, *, may_be_blank: bool = False) -> ValueError:
+        """Build the error for the first cell that is missing, not a number or too large; one must be."""
+        cells = self.column(name)
+        values = read(cells)
+        correct = "Correct it or leave it blank." if may_be_blank else "Correct it or drop the row."
+        if values is None:
+            return self.cell_error(name, first_bad(cells, read), "finite numbers", correct)
+        large = np.abs(values[:, 0]) >= LARGEST
+        if large.any():
+            return self.cell_error(name, int(large.argmax()), f"numbers below {LARGEST:g} in size", correct)
+        missing = int(np.isnan(values[:, 0]).argmax())
+        return self.cell_error(name, missing, "finite numbers", "Fill it or drop the row.")
+
     def cell_error(self, name: str, index: int, allowed: str, remedy: str) -> ValueError:
         """Build the error for the cell of a column in the row with this index."""
         return bad_cell(self.file, name, self.row(index), self.column(name)[index], allowed, remedy)
+
+
+def _plain(column: Column) -> Floats | float:
+    """Return the cells as numbers, and NaN for other ones."""
+    if isinstance(column, np.ndarray):
+        return column if column.ndim == 1 else np.nan
+    values = numbers(column)
+    if values is not None:
+        return values[:, 0]
+    truths = {"true": 1.0, "false": 0.0}
+    return np.array([truths.get(cell, np.nan) if isinstance(cell, str) else np.nan for cell in column])
 
 
 def bad_cell(file: str, column: str, row: int, cell: Any, allowed: str, remedy: str) -> ValueError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -13,43 +13,26 @@ import numpy as np
 from qufur.arrays import Floats
 from qufur.tables.batch import CORRECT, FILL, Batch
 from qufur.tables.cells import category, first_other, listed
+from qufur.tables.columns import Kind
 
 BUCKETS = 32
 """Default number of columns that hashed categories share."""
 
 
-class OneHot(ABC):
+class OneHot(Kind):
     """Base of categorical columns: at most one of their columns of x is 1."""
 
-    name: str
     blanks: bool
-
-    @property
-    @abstractmethod
-    def value_names(self) -> list[str]:
-        """Names of the inputs without the indicator of missing cells."""
 
     @abstractmethod
     def indices(self, categories: set[str]) -> dict[str, int]:
         """Return the column of x that is 1 for each category; a category without one is omitted."""
 
     @property
-    def names(self) -> list[str]:
-        """Names of the inputs, one per column of x."""
-        return [*self.value_names, *([f"{self.name} missing"] if self.blanks else [])]
-
-    @property
-    def before(self) -> list[float]:
-        """Values of the inputs for rows that were encoded before this entry was added."""
-        return [0.0] * len(self.names)
-
-    @property
-    def has_missing_indicator(self) -> bool:
-        """Whether an indicator marks missing cells."""
-        return self.blanks
+    def indicators(self) -> list[str]:
+        return ["missing"] if self.blanks else []
 
     def encode(self, batch: Batch, impute: bool) -> Floats:
-        """Return the columns of x."""
         column = batch.cells(self.name, impute)
         invalid = first_other(column)
         if invalid is not None:
@@ -70,8 +53,6 @@ class Categorical(OneHot):
 
     Parameters
     ----------
-    name
-        Name of the column.
     categories
         Categories of one table, sorted; those of later tables have a separate entry. None replaces an erased
         category, whose column of x remains and is always 0.
@@ -79,11 +60,9 @@ class Categorical(OneHot):
         Whether missing cells are a separate category.
     """
 
-    name: str
     categories: tuple[str | None, ...]
     blanks: bool = False
     kind: ClassVar[str] = "categorical"
-    note: ClassVar[str] = ""
 
     @property
     def value_names(self) -> list[str]:
@@ -107,8 +86,6 @@ class Hashed(OneHot):
 
     Parameters
     ----------
-    name
-        Name of the column.
     buckets
         Number of columns of x that the categories share.
     blanks
@@ -122,7 +99,6 @@ class Hashed(OneHot):
            [0., 1., 0.]])
     """
 
-    name: str
     buckets: int = BUCKETS
     blanks: bool = False
     kind: ClassVar[str] = "hashed"
@@ -133,7 +109,6 @@ class Hashed(OneHot):
 
     @property
     def note(self) -> str:
-        """Message about the shared columns."""
         shared = f"their hashes share {self.buckets} columns"
         remedy = f"For ids `skip={[self.name]}`, for free text `text={self.name!r}`"
         return f"Column {self.name!r} has many categories: {shared}. {remedy}."

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qufur.arrays import Bools, Floats
-from qufur.tables.batch import Column
+
+Column = list[Any] | NDArray[Any]
 
 _BLANK = frozenset(["", "nan", "NaN", "NaT"])
 _SCALARS = frozenset([str, int, float, type(None)])
@@ -61,7 +62,8 @@ def listed(column: Column) -> list[Any]:
     if not isinstance(column, np.ndarray):
         return column
     cells: list[Any] = column.tolist()
-    return [None if math.isnan(cell) else cell for cell in cells] if column.dtype.kind == "f" else cells
+    has_nan = column.ndim == 1 and column.dtype.kind == "f"
+    return [None if math.isnan(cell) else cell for cell in cells] if has_nan else cells
 
 
 def is_missing(column: Column) -> Bools:
@@ -115,12 +117,6 @@ def numbers_or_nan(column: Column) -> Floats:
         cells = (numbers(column[i : i + 1]) for i in range(len(column)))
         floats = np.array([[np.nan] if cell is None else cell[0] for cell in cells])
     return floats
-
-
-def truths(column: list[Any]) -> Floats | None:
-    """Return the cells true and false as 1 and 0; None if there is any other cell."""
-    values = [{"true": 1.0, "false": 0.0}.get(cell) if isinstance(cell, str) else None for cell in column]
-    return None if None in values else np.array(values)
 
 
 def vectors(column: Column, length: int) -> Floats | None:
@@ -189,6 +185,7 @@ class TextColumns(Mapping[str, Column]):
 
     def __init__(self, rows: list[tuple[str, ...]], names: list[str]) -> None:
         self._rows, self._names = rows, names
+        self._indices = {name: index for index, name in enumerate(names)}
         self._columns: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:
@@ -225,10 +222,6 @@ class TextColumns(Mapping[str, Column]):
     def at(self, indices: Sequence[int]) -> TextColumns:
         """Return the rows with these indices; other rows are not parsed."""
         return TextColumns([self._rows[i] for i in indices], self._names)
-
-    @cached_property
-    def _indices(self) -> dict[str, int]:
-        return {name: index for index, name in enumerate(self._names)}
 
 
 def cells_at(indices: list[int]) -> Callable[[Sequence[str]], tuple[str, ...]]:

@@ -1,34 +1,79 @@
-"""Column types of an encoding: numbers, lists of numbers, text, missing indicators; their JSON form."""
+"""Column types of an encoding: their base, numbers, lists of numbers, text, missing indicators; JSON form."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from qufur.arrays import LARGEST, Bools, Floats
-from qufur.tables.batch import CORRECT, FILL, Batch, Column
-from qufur.tables.categorical import Categorical, Hashed
-from qufur.tables.cells import first_bad, is_missing, numbers, numbers_or_nan, vectors
+from qufur.tables.batch import CORRECT, FILL, Batch
+from qufur.tables.cells import Column, first_bad, is_missing, numbers, numbers_or_nan, vectors
 from qufur.tables.text import text_vectors
 
 NO_NUMBER = "Correct the cell, drop the row, or give `impute=True`, which treats it as empty."
+KINDS: dict[str, type[Kind]] = {}
+"""Column types by the name that state files store under the key "kind"."""
 
 
 @dataclass(frozen=True)
-class Numeric:
+class Kind(ABC):
+    """Entry of an encoding: cells of one column in, columns of x out.
+
+    Parameters
+    ----------
+    name
+        Name of the column.
+    """
+
+    name: str
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        if hasattr(cls, "kind"):
+            KINDS[cls.kind] = cls
+
+    @property
+    @abstractmethod
+    def value_names(self) -> list[str]:
+        """Names of the inputs without indicators."""
+
+    @property
+    @abstractmethod
+    def indicators(self) -> list[str]:
+        """What the last inputs indicate: "missing" cells or "known" ones."""
+
+    @abstractmethod
+    def encode(self, batch: Batch, impute: bool) -> Floats:
+        """Return the columns of x; with `impute`, cells may be missing."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the inputs, one per column of x."""
+        return [*self.value_names, *(f"{self.name} {word}" for word in self.indicators)]
+
+    @property
+    def before(self) -> list[float]:
+        """Values of the inputs for rows that were encoded before this entry was added."""
+        return [0.0] * len(self.names)
+
+    @property
+    def note(self) -> str:
+        """Message about a reading of cells that may not be intended; empty if there is none."""
+        return ""
+
+
+@dataclass(frozen=True)
+class Numeric(Kind):
     """Column with a number or a list of numbers per cell.
 
     If scaled, a number becomes (number − mean) / deviation, and 0 if the deviation is 0.
 
     Parameters
     ----------
-    name
-        Name of the column.
     mean, deviation
         Moments in the table that introduced the column, one per number in a cell.
     vector
@@ -42,7 +87,6 @@ class Numeric:
         rows of earlier tables count as missing cells.
     """
 
-    name: str
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
     vector: bool = False
@@ -52,44 +96,33 @@ class Numeric:
     kind: ClassVar[str] = "numeric"
 
     @property
-    def names(self) -> list[str]:
-        """Names of the inputs, one per column of x."""
-        indicators = {"missing": self.blanks, "known": self.added}
-        return [*self.value_names, *(f"{self.name} {word}" for word, used in indicators.items() if used)]
-
-    @property
     def value_names(self) -> list[str]:
-        """Names of the inputs without indicators, one per number in a cell."""
         return [f"{self.name}[{j}]" for j in range(len(self.mean))] if self.vector else [self.name]
 
     @property
-    def before(self) -> list[float]:
-        """Values of the inputs for rows that were encoded before this entry was added."""
-        values = [0.0] * len(self.mean) if self.scaled else list(self.mean)
-        return [*values, *(0.0 for used in (self.blanks, self.added) if used)]
+    def indicators(self) -> list[str]:
+        return [word for word, used in (("missing", self.blanks), ("known", self.added)) if used]
 
     @property
-    def has_missing_indicator(self) -> bool:
-        """Whether an indicator marks missing cells."""
-        return self.blanks or self.added
+    def before(self) -> list[float]:
+        values = [0.0] * len(self.mean) if self.scaled else list(self.mean)
+        return [*values, *(0.0 for _ in self.indicators)]
 
     @property
     def allowed(self) -> str:
         """Description of the allowed cells, for errors."""
         return f"lists of {len(self.mean)} finite numbers" if self.vector else "finite numbers"
 
-    @property
-    def note(self) -> str:
-        """Message about a reading of cells that may not be intended; empty if there is none."""
-        return ""
+    def read(self, column: Column) -> Floats | None:
+        """Return the numbers in cells (n, d), NaN for missing cells; None if a cell is not of this type."""
+        return vectors(column, len(self.mean)) if self.vector else numbers(column)
 
     def encode(self, batch: Batch, impute: bool) -> Floats:
         """Return the columns of x; with `impute`, the mean replaces cells that are not numbers."""
         column = batch.cells(self.name, impute)
-        read = numbers_or_nan if impute and self.is_single else self._read
-        values = read(column)
+        values = numbers_or_nan(column) if impute and self.is_single else self.read(column)
         if values is None:
-            index = first_bad(column, self._read)
+            index = first_bad(column, self.read)
             raise batch.cell_error(self.name, index, self.allowed, NO_NUMBER if self.is_single else CORRECT)
         missing: Bools = np.isnan(values[:, 0])
         if missing.any() and not impute:
@@ -99,12 +132,10 @@ class Numeric:
         if too_large.any():
             limit = "not too large to be scaled" if self.scaled else f"below {LARGEST:g} in size"
             raise batch.cell_error(self.name, int(too_large.argmax()), f"numbers {limit}", CORRECT)
-        columns: list[Floats | Bools] = [encoded]
-        if self.blanks:
-            columns.append(missing[:, None])
-        if self.added:
-            columns.append(~missing[:, None])
-        return np.column_stack(columns)
+        if self.blanks or self.added:
+            marks = {"missing": missing, "known": ~missing}
+            return np.column_stack([encoded, *(marks[word] for word in self.indicators)])
+        return encoded
 
     def transform(self, values: Floats) -> Floats:
         """Return numbers as inputs, without a check of their size."""
@@ -135,10 +166,6 @@ class Numeric:
         """Whether a cell is one plain number, not a list or formatted text."""
         return not self.vector
 
-    @property
-    def _read(self) -> Callable[[Column], Floats | None]:
-        return (lambda column: vectors(column, len(self.mean))) if self.vector else numbers
-
 
 @dataclass(frozen=True)
 class Part(Numeric):
@@ -157,18 +184,14 @@ class Part(Numeric):
     kind: ClassVar[str] = "part"
 
     @property
-    def names(self) -> list[str]:
+    def value_names(self) -> list[str]:
         return [f"{self.name}[{index}]" for index in self.places]
 
     @property
     def allowed(self) -> str:
         return f"lists of {self.length} finite numbers"
 
-    @property
-    def _read(self) -> Callable[[Column], Floats | None]:
-        return self._numbers
-
-    def _numbers(self, column: Column) -> Floats | None:
+    def read(self, column: Column) -> Floats | None:
         values = vectors(column, self.length)
         return None if values is None else values[:, list(self.places)]
 
@@ -190,47 +213,29 @@ class Text(Numeric):
     def allowed(self) -> str:
         return "text"
 
-    @property
-    def _read(self) -> Callable[[Column], Floats | None]:
-        return partial(text_vectors, model=self.model, length=len(self.mean))
+    def read(self, column: Column) -> Floats | None:
+        return text_vectors(column, self.model, len(self.mean))
 
 
 @dataclass(frozen=True)
-class Missing:
+class Missing(Kind):
     """Indicator of missing cells, for a column that had none in the table that introduced it.
 
     Parameters
     ----------
-    name
-        Name of the column.
     numeric
         Whether a cell that is not a number counts as missing.
     """
 
-    name: str
     numeric: bool
     kind: ClassVar[str] = "missing"
-    note: ClassVar[str] = ""
-    before: ClassVar[list[float]] = [0.0]
-    has_missing_indicator: ClassVar[bool] = True
-
-    @property
-    def names(self) -> list[str]:
-        """Name of the input."""
-        return [f"{self.name} missing"]
+    value_names: ClassVar[list[str]] = []
+    indicators: ClassVar[list[str]] = ["missing"]
 
     def encode(self, batch: Batch, impute: bool) -> Floats:
-        """Return the column of x."""
         column = batch.cells(self.name, impute)
         missing = np.isnan(numbers_or_nan(column)[:, 0]) if self.numeric else is_missing(column)
         return missing[:, None].astype(np.float64)
-
-
-Kind = Numeric | Categorical | Text | Hashed | Missing
-KINDS: dict[str, type[Kind]] = {
-    entry.kind: entry for entry in (Numeric, Categorical, Text, Hashed, Missing, Part)
-}
-"""Entry classes by the name that state files store under the key "kind"."""
 
 
 def kind_state(entry: Kind) -> dict[str, Any]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from qufur.arrays import Floats
 from qufur.moments import Moments
-from qufur.tables.batch import Column
-from qufur.tables.cells import listed
+from qufur.tables.cells import Column, listed
 from qufur.tables.columns import Numeric
 
 PARTS = ("hour", "weekday", "month", "trend")
@@ -108,9 +105,8 @@ class Dates(Numeric):
         reading = f"{self.format}, such as {self.example!r}: {', '.join(self.parts)}"
         return f"Column {self.name!r} is read as {reading}. `categorical=` keeps its text."
 
-    @property
-    def _read(self) -> Callable[[Column], Floats | None]:
-        return partial(moments_in, format=self.format, parts=self.parts)
+    def read(self, column: Column) -> Floats | None:
+        return moments_in(column, self.format, self.parts)
 
 
 class DateGuess:

@@ -11,9 +11,8 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.tables.batch import Batch, spread
-from qufur.tables.bulk_numbers import numbers_in_text
 from qufur.tables.columns import Kind, Numeric, Text, kind_from_state, kind_state
-from qufur.tables.inference import ColumnInference, TextInference
+from qufur.tables.inference import ColumnInference, add_batch, inference_of
 from qufur.tables.text import BERT, vectors_of
 
 
@@ -109,24 +108,19 @@ class Encoding:
         """
         aside = {name for name in (id, target, *skip) if name is not None}
         typed = [*numeric, *categorical, *(name for name in (embedding, text) if name is not None)]
+        types: dict[str | None, str] = {embedding: "embedding", text: "text"}
+        types |= dict.fromkeys(numeric, "numeric")
+        types |= dict.fromkeys(categorical, "categorical")
         inferences: list[ColumnInference] | None = None
         for batch in batches:
             if inferences is None:
                 _check_names(batch, aside, typed)
                 inferences = [
-                    TextInference(name, batch.file, text_model)
-                    if name == text
-                    else ColumnInference(
-                        name,
-                        batch.file,
-                        numeric=name in numeric,
-                        categorical=name in categorical,
-                        embedding=name == embedding,
-                    )
+                    inference_of(name, batch.file, types.get(name), text_model)
                     for name in _columns(batch, {*aside, *typed})
                     if name not in aside
                 ]
-            _add(batch, inferences)
+            add_batch(inferences, batch)
         if not inferences:
             raise invalid("columns", "Encoding", "at least one that is not set aside", "none", "Skip fewer.")
         entries = (inference.kind(impute=impute) for inference in inferences)
@@ -191,7 +185,7 @@ class Encoding:
         """
         plain = [column for column in self.columns if type(column) is Numeric and len(column.names) == 1]
         if len(plain) == len(self.columns):
-            values = numbers_in_text(batch, [column.name for column in plain])
+            values = batch.numbers_in_text([column.name for column in plain])
             X = None if values is None else _together(plain).transform(values)
             if X is not None and (np.abs(X) < LARGEST).all():
                 return X
@@ -216,18 +210,6 @@ class Encoding:
             return cls(columns, state["impute"], None if aside is None else tuple(aside))
         except (AttributeError, KeyError, TypeError):
             raise invalid("state", "Encoding", "a value that state() returned", "another value") from None
-
-
-def _add(batch: Batch, inferences: list[ColumnInference]) -> None:
-    """Add a batch to all inferences; columns that are known to be numbers are converted together."""
-    settled = [inference for inference in inferences if inference.is_settled]
-    values = numbers_in_text(batch, [inference.name for inference in settled])
-    for inference in inferences:
-        if values is None or inference not in settled:
-            inference.add(batch)
-    if values is not None:
-        for inference, column in zip(settled, values.T, strict=True):
-            inference.add_numbers(column[:, None])
 
 
 def _together(columns: Sequence[Numeric]) -> Numeric:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,9 +12,10 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.moments import Moments
-from qufur.tables.batch import Batch, Column, bad_cell, shown
+from qufur.tables.batch import Batch, bad_cell
 from qufur.tables.categorical import Categorical, Hashed
 from qufur.tables.cells import (
+    Column,
     category,
     first_bad,
     first_other,
@@ -23,92 +26,112 @@ from qufur.tables.cells import (
     numbers,
     vectors,
 )
-from qufur.tables.columns import KINDS, Kind, Numeric, Text
-from qufur.tables.dates import DateGuess, Dates
-from qufur.tables.number_formats import Amount, AmountGuess
+from qufur.tables.columns import Kind, Numeric, Text
+from qufur.tables.dates import DateGuess
+from qufur.tables.number_formats import AmountGuess
 from qufur.tables.text import text_vectors
 
 MOST_CATEGORIES = 100
 """Maximum number of categories with a column of x each; more are hashed."""
-Cell = tuple[int, Any]
-"""Row number and content of a cell."""
-KINDS |= {entry.kind: entry for entry in (Amount, Dates)}
+_MISSING, _NON_NUMBER, _LARGE, _OTHER = "missing", "no number", "too large", "neither number nor text"
+"""Cells that decide about the type of a column."""
 
 
-class ColumnInference:
+class ColumnPass(ABC):
+    """One pass over a column of a table.
+
+    Parameters
+    ----------
+    name
+        Name of the column.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self._moments = name, Moments()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether further numbers change only the moments."""
+        return False
+
+    @abstractmethod
+    def add(self, batch: Batch) -> None:
+        """Update the result with a batch."""
+
+    def add_numbers(self, values: Floats) -> None:
+        """Update the moments with the numbers (n, 1) of a batch without other cells."""
+        self._moments.add(values)
+
+
+def add_batch(columns: Sequence[ColumnPass], batch: Batch) -> None:
+    """Add a batch to all columns; those that are known to be numbers are converted together."""
+    settled = [column for column in columns if column.is_settled and batch.has(column.name)]
+    values = batch.numbers_in_text([column.name for column in settled])
+    for column in columns:
+        if values is None or column not in settled:
+            column.add(batch)
+    if values is not None:
+        for column, numbers in zip(settled, values.T, strict=True):
+            column.add_numbers(numbers[:, None])
+
+
+class ColumnInference(ColumnPass):
     """Inference of the type of a column in one pass.
 
     Parameters
     ----------
     name, file
         Names of the column and of its table.
-    numeric, categorical, embedding
-        Type given by the user; at most one is True.
+    given
+        Type given by the user: "numeric", "categorical", "embedding" or none.
     added
         Whether the column is added to an existing encoding.
     """
 
-    def __init__(
-        self,
-        name: str,
-        file: str,
-        *,
-        numeric: bool = False,
-        categorical: bool = False,
-        embedding: bool = False,
-        added: bool = False,
-    ) -> None:
-        self.name, self.file = name, file
+    def __init__(self, name: str, file: str, given: str | None = None, *, added: bool = False) -> None:
+        super().__init__(name)
+        self.file = file
         self._leave_out = f"leave out `add={[name]}`" if added else f"`skip={[name]}`"
         self._correct = f"Correct the cell, drop the row, or {self._leave_out}."
-        self._numeric, self._categorical, self._embedding = numeric, categorical, embedding
-        self._moments = Moments()
+        self._numeric, self._categorical = given == "numeric", given == "categorical"
+        self._embedding = given == "embedding"
         self._categories: set[str] = set()
         # Length of the lists in cells, 0 if they are not lists, None before the first cell.
         self._length: int | None = None
-        # First cells that are missing, not a number, neither number nor text, too large a number.
-        self._missing: Cell | None = None
-        self._non_number: Cell | None = None
-        self._other: Cell | None = None
-        self._large: Cell | None = None
+        # Row and content of the first cell of a kind.
+        self._first: dict[str, tuple[int, Any]] = {}
         # Formats that the cells may have, once one of them is not a number.
         self._guesses: list[AmountGuess | DateGuess] | None = None
 
     def add(self, batch: Batch) -> None:
-        """Update the inference with a batch."""
         column = batch.column(self.name)
         missing = is_missing(column)
         # Infinity in a numeric array does not make the column categorical.
         self._numeric = self._numeric or (is_numeric(column) and not self._categorical)
         if missing.any():
-            self._missing = self._missing or (batch.row(int(missing.argmax())), None)
+            self._note(_MISSING, batch, int(missing.argmax()))
         if self._length is None and not missing.all():
             self._length = self._length_of(column[int(missing.argmin())])
-        if not (self._non_number or self._categorical):
+        if not (_NON_NUMBER in self._first or self._categorical):
             self._add_numbers(batch, column)
-        if self._non_number and not (self._length or self._numeric or self._embedding):
+        if _NON_NUMBER in self._first and not (self._length or self._numeric or self._embedding):
             self._add_guesses(column)
         if not (self._length or self._numeric) and len(self._categories) <= MOST_CATEGORIES:
             self._add_categories(batch, column)
 
     @property
     def is_settled(self) -> bool:
-        """Whether further numbers change only the moments."""
-        return bool(
+        return (
             self._length == 0
-            and not (self._non_number or self._categorical or self._embedding)
+            and not (_NON_NUMBER in self._first or self._categorical or self._embedding)
             and (self._numeric or len(self._categories) > MOST_CATEGORIES)
         )
 
-    def add_numbers(self, values: Floats) -> None:
-        """Update the moments with the numbers (n, 1) of a batch without other cells."""
-        self._moments.add(values)
-
     def kind(self, *, impute: bool) -> Kind:
         """Return the entry of the encoding; raise InvalidError if the cells are not of one type."""
-        if self._missing and not impute:
+        if not impute:
             remedy = f"Fill it, drop the row, {self._leave_out}, or give `impute=True`."
-            raise bad_cell(self.file, self.name, *self._missing, "without missing cells", remedy)
+            self._reject(_MISSING, "without missing cells", remedy)
         if self._length is None:
             received = "missing cells only"
             remedy = f"It cannot be an input yet: {self._leave_out}."
@@ -117,7 +140,7 @@ class ColumnInference:
         if formatted is not None:
             return formatted
         has_numbers = self._numeric or self._embedding or self._length
-        if has_numbers or not (self._non_number or self._categorical):
+        if has_numbers or not (_NON_NUMBER in self._first or self._categorical):
             return self._as_numeric()
         return self._as_categorical()
 
@@ -128,11 +151,12 @@ class ColumnInference:
 
     def _formatted(self) -> Kind | None:
         """Return the entry of a column of amounts or dates; None if the cells are neither."""
-        entries = (guess.kind(self.name, bool(self._missing)) for guess in self._guesses or [])
-        return None if self._large or self._numeric else next(filter(None, entries), None)
+        entries = (guess.kind(self.name, _MISSING in self._first) for guess in self._guesses or [])
+        return None if _LARGE in self._first or self._numeric else next(filter(None, entries), None)
 
     def _length_of(self, cell: Any) -> int:
-        return length_of(cell) if self._embedding or not isinstance(cell, str) else 0
+        may_be_list = self._embedding or not (self._categorical or isinstance(cell, str))
+        return length_of(cell) if may_be_list else 0
 
     @property
     def _allowed(self) -> str:
@@ -146,13 +170,11 @@ class ColumnInference:
     def _add_numbers(self, batch: Batch, column: Column) -> None:
         values = self._read(column)
         if values is None:
-            index = first_bad(column, self._read)
-            self._non_number = batch.row(index), column[index]
+            self._note(_NON_NUMBER, batch, first_bad(column, self._read))
             return
         large = np.abs(values).max(axis=1) >= LARGEST
         if large.any():
-            index = int(large.argmax())
-            self._large = self._large or (batch.row(index), column[index])
+            self._note(_LARGE, batch, int(large.argmax()))
         else:
             self._moments.add(values[~np.isnan(values[:, 0])])
 
@@ -160,28 +182,20 @@ class ColumnInference:
         index = first_other(column)
         if index is None:
             self._categories |= {category(cell) for cell in set(listed(column)) if cell is not None}
-        elif not self._other:
-            self._other = batch.row(index), column[index]
+        else:
+            self._note(_OTHER, batch, index)
 
     def _as_numeric(self) -> Numeric:
-        if self._non_number:
-            raise bad_cell(self.file, self.name, *self._non_number, self._allowed, self._correct)
-        if self._large:
-            allowed = f"numbers below {LARGEST:g} in size"
-            raise bad_cell(self.file, self.name, *self._large, allowed, self._correct)
-        mean, deviation = self._moments.mean, self._moments.std
-        vector = bool(self._length)
-        return Numeric(
-            self.name, tuple(mean.tolist()), tuple(deviation.tolist()), vector, bool(self._missing)
-        )
+        self._reject(_NON_NUMBER, self._allowed)
+        self._reject(_LARGE, f"numbers below {LARGEST:g} in size")
+        mean, deviation = (tuple(part.tolist()) for part in (self._moments.mean, self._moments.std))
+        return Numeric(self.name, mean, deviation, bool(self._length), _MISSING in self._first)
 
     def _as_categorical(self) -> Categorical | Hashed:
-        if self._other:
-            allowed = "numbers, text or lists of numbers"
-            raise bad_cell(self.file, self.name, *self._other, allowed, self._correct)
+        self._reject(_OTHER, "text or numbers" if self._categorical else "numbers, text or lists of numbers")
         if len(self._categories) > MOST_CATEGORIES:
             return self._as_hashed()
-        return Categorical(self.name, tuple(sorted(self._categories)), bool(self._missing))
+        return Categorical(self.name, tuple(sorted(self._categories)), _MISSING in self._first)
 
     def _as_hashed(self) -> Hashed:
         """Return the entry of hashed categories.
@@ -190,12 +204,18 @@ class ColumnInference:
         cell is probably a typo.
         """
         numeric = sum(numbers([cell]) is not None for cell in self._categories)
-        if self._non_number and 2 * numeric > MOST_CATEGORIES:
-            row, cell = self._non_number
-            allowed, received = "numbers throughout", f"{shown(cell)} in row {row}"
+        if 2 * numeric > MOST_CATEGORIES:
             remedy = f"{self._correct[:-1]}; `categorical={[self.name]}` reads all cells as categories."
-            raise invalid(f"column {self.name!r}", self.file, allowed, received, remedy)
-        return Hashed(self.name, blanks=bool(self._missing))
+            self._reject(_NON_NUMBER, "numbers throughout", remedy)
+        return Hashed(self.name, blanks=_MISSING in self._first)
+
+    def _note(self, problem: str, batch: Batch, index: int) -> None:
+        self._first.setdefault(problem, (batch.row(index), batch.column(self.name)[index]))
+
+    def _reject(self, problem: str, allowed: str, remedy: str | None = None) -> None:
+        """Raise InvalidError if there is a cell with this problem."""
+        if problem in self._first:
+            raise bad_cell(self.file, self.name, *self._first[problem], allowed, remedy or self._correct)
 
 
 class TextInference(ColumnInference):
@@ -212,7 +232,7 @@ class TextInference(ColumnInference):
     """
 
     def __init__(self, name: str, file: str, model: str, *, added: bool = False) -> None:
-        super().__init__(name, file, embedding=True, added=added)
+        super().__init__(name, file, "embedding", added=added)
         self._model = model
 
     def kind(self, *, impute: bool) -> Text:
@@ -228,3 +248,12 @@ class TextInference(ColumnInference):
 
     def _read(self, column: Column) -> Any:
         return text_vectors(column, self._model, fetch=True)
+
+
+def inference_of(
+    name: str, file: str, given: str | None, text_model: str, *, added: bool = False
+) -> ColumnInference:
+    """Return the inference of a column, whose type may also be given as "text"."""
+    if given == "text":
+        return TextInference(name, file, text_model, added=added)
+    return ColumnInference(name, file, given, added=added)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from qufur.arrays import LARGEST, Floats, Ints
 from qufur.errors import invalid
-from qufur.tables.batch import Batch, Column, shown
-from qufur.tables.cells import category, first_bad, first_other, listed, numbers
+from qufur.tables.batch import Batch, shown
+from qufur.tables.cells import category, first_other, listed, numbers
 from qufur.tables.number_formats import LabelForms, label_numbers
 from qufur.tables.writers import unescaped
 
@@ -21,7 +21,6 @@ MAX_LISTED = 8
 """Maximum number of classes that a message lists."""
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _LARGEST = 2**63
-Read = Callable[[Column], Floats | None]
 
 
 def class_name(cell: str | float) -> str:
@@ -180,45 +179,21 @@ def labels(batch: Batch, column: str, *, skip_blank: bool = False) -> tuple[Ints
     """
     values = label_numbers(batch.column(column))
     if values is None or not (np.abs(values) < LARGEST)[~np.isnan(values) | (not skip_blank)].all():
-        raise bad_number(batch, column, label_numbers, may_be_blank=skip_blank)
+        raise batch.number_error(column, label_numbers, may_be_blank=skip_blank)
     rows = np.flatnonzero(~np.isnan(values[:, 0]))
     return rows, values[rows, 0]
 
 
-def bad_number(batch: Batch, column: str, read: Read = numbers, *, may_be_blank: bool = False) -> ValueError:
-    """Build the error for the first cell that is missing, not a number or too large; there must be one."""
-    cells = batch.column(column)
-    values = read(cells)
-    correct = "Correct it or leave it blank." if may_be_blank else "Correct it or drop the row."
-    if values is None:
-        return batch.cell_error(column, first_bad(cells, read), "finite numbers", correct)
-    large = np.abs(values[:, 0]) >= LARGEST
-    if large.any():
-        return batch.cell_error(column, int(large.argmax()), f"numbers below {LARGEST:g} in size", correct)
-    missing = int(np.isnan(values[:, 0]).argmax())
-    return batch.cell_error(column, missing, "finite numbers", "Fill it or drop the row.")
-
-
 def _id(cell: Any, batch: Batch, column: str, index: int) -> str | int:
     if isinstance(cell, str):
-        if not _can_be_written(cell):
+        # A CSV file can hold neither 0 bytes nor the lone surrogates that text from JSON may contain.
+        if "\0" in cell or cell.encode(errors="ignore").decode() != cell:
             raise batch.cell_error(
                 column, index, "text of whole characters", "Correct the id or drop the row."
             )
-        return _short(int(cell)) if _WHOLE.fullmatch(cell) else cell
-    if isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer()):
-        return _short(int(cell))
-    raise batch.cell_error(column, index, "text or whole numbers", "Give every row an id.")
-
-
-def _short(number: int) -> str | int:
-    """Return an integer as an id: as text if it has more than 64 bits."""
+        if not _WHOLE.fullmatch(cell):
+            return cell
+    elif not isinstance(cell, int) and not (isinstance(cell, float) and cell.is_integer()):
+        raise batch.cell_error(column, index, "text or whole numbers", "Give every row an id.")
+    number = int(cell)
     return number if -_LARGEST <= number < _LARGEST else str(number)
-
-
-def _can_be_written(text: str) -> bool:
-    """Return whether a CSV file can hold a text; text from JSON may contain lone surrogates or 0 bytes."""
-    try:
-        return b"\0" not in text.encode()
-    except UnicodeEncodeError:
-        return False

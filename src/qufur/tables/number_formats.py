@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,12 +12,14 @@ import numpy as np
 from qufur.arrays import LARGEST, Floats
 from qufur.errors import invalid
 from qufur.moments import Moments
-from qufur.tables.batch import Batch, Column, shown
-from qufur.tables.cells import clean, listed, numbers
+from qufur.tables.batch import Batch, shown
+from qufur.tables.cells import Column, clean, first_other, listed, numbers
 from qufur.tables.columns import Numeric
 from qufur.tables.formats.dialect import with_point
 
 _UNIT = "[€$£¥]|EUR|USD|GBP|CHF|JPY"
+_PLAIN = "plain"
+"""What stands for a unit where a number has no format."""
 _THOUSANDS = "[,'’\u00a0\u202f]"
 _AMOUNT = re.compile(
     rf"([+-]?)\s*({_UNIT})?\s*([+-]?)([0-9]+(?:\.[0-9]*)?|[1-9][0-9]{{0,2}}(?:{_THOUSANDS}[0-9]{{3}})+(?:\.[0-9]+)?)"
@@ -54,23 +54,22 @@ def amounts(column: Column, unit: str) -> Floats | None:
     plain = numbers(column)
     if plain is not None:
         return plain
-    cells = listed(column)
-    if not all(cell is None or isinstance(cell, str | int | float) for cell in cells):
+    if first_other(column) is not None:
         return None
-    parsed = {cell: _value(cell, unit) for cell in set(cells)}
-    values = np.array([parsed[cell] for cell in cells], np.float64)
-    return None if np.isinf(values).any() else values[:, None]
+    cells = listed(column)
+    parsed = {cell: _parsed(cell) for cell in set(cells)}
+    values = {cell: pair[0] for cell, pair in parsed.items() if pair and pair[1] in (_PLAIN, "", unit)}
+    if len(values) < len(parsed) or math.inf in map(abs, values.values()):
+        return None
+    return np.array([values[cell] for cell in cells], np.float64)[:, None]
 
 
-def _value(cell: Any, unit: str) -> float:
-    """Return a number, NaN for a missing cell, and infinity for any cell that is not of this unit."""
-    if cell is None:
-        return math.nan
+def _parsed(cell: str | float | None) -> tuple[float, str] | None:
+    """Return the number and unit of a cell: `_PLAIN` for a plain number, and for NaN from a missing cell."""
     plain = numbers([cell])
     if plain is not None:
-        return float(plain.item())
-    parsed = amount(cell) if isinstance(cell, str) else None
-    return parsed[0] if parsed and parsed[1] in ("", unit) else math.inf
+        return float(plain.item()), _PLAIN
+    return amount(cell) if isinstance(cell, str) else None
 
 
 @dataclass(frozen=True)
@@ -102,9 +101,8 @@ class Amount(Numeric):
     def is_single(self) -> bool:
         return False  # cells are not plain numbers
 
-    @property
-    def _read(self) -> Callable[[Column], Floats | None]:
-        return partial(amounts, unit=self.unit)
+    def read(self, column: Column) -> Floats | None:
+        return amounts(column, self.unit)
 
 
 class AmountGuess:
@@ -135,9 +133,6 @@ class AmountGuess:
         """Return the entry of the column."""
         mean, deviation = (tuple(part.tolist()) for part in (self._moments.mean, self._moments.std))
         return Amount(name, mean, deviation, blanks=blanks, unit=self._unit, example=self._example)
-
-
-_PLAIN = "plain"
 
 
 def label_numbers(column: Column) -> Floats | None:
@@ -219,14 +214,14 @@ class LabelForms:
         if len(units) + len(others) > 1:
             (row, cell), (other_row, other) = (self._examples[form] for form in (units + others)[:2])
             received = f"{shown(cell)} in row {row} and {shown(other)} in row {other_row}"
-            raise self._error(received, "Write all of them in the same way.")
-        if units and self._before not in ("", units[0]):
+            remedy = "Write all of them in the same way."
+        elif units and self._before not in ("", units[0]):
             row, cell = self._examples[units[0]]
-            raise self._error(f"{shown(cell)} in row {row}", f"Earlier labels were in {self._before}.")
-
-    def _error(self, received: str, remedy: str) -> ValueError:
+            received, remedy = f"{shown(cell)} in row {row}", f"Earlier labels were in {self._before}."
+        else:
+            return
         allowed = "labels written in one way"
-        return invalid(f"column {self._column!r}", self._file, allowed, received, remedy)
+        raise invalid(f"column {self._column!r}", self._file, allowed, received, remedy)
 
 
 def _form(cell: Any) -> str | None:
@@ -235,12 +230,7 @@ def _form(cell: Any) -> str | None:
     >>> [_form(cell) for cell in ("7", 0, "1,000", "5%", "€ 3", "late", None)]
     ['plain', '', ',', '%', '€', None, None]
     """
-    if cell is None:
-        return None
-    plain = numbers([cell])
-    if plain is not None:
-        return _PLAIN if plain.item() else ""
-    parsed = amount(cell) if isinstance(cell, str) else None
+    parsed = None if cell is None else _parsed(cell)
     if parsed is None:
         return None
     number, unit = parsed

@@ -11,8 +11,8 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.errors import invalid
-from qufur.tables.batch import CORRECT, Batch, Column
-from qufur.tables.cells import first_bad
+from qufur.tables.batch import CORRECT, Batch
+from qufur.tables.cells import Column, first_bad
 from qufur.tables.dates import FORMATS, moments_in
 
 UNITS = ("hour", "day", "week", "month")
@@ -154,23 +154,25 @@ class PeriodSurvey:
     def add(self, batch: Batch) -> None:
         """Update the inference with a batch; raise InvalidError if the given column has no dates."""
         if self._counts is None:
-            names = [name for name in batch.columns if name not in self._aside]
-            names = names if self._column is None else [self._column]
+            candidates = [name for name in batch.columns if name not in self._aside]
+            names = candidates if self._column is None else [self._column]
             self._counts = {name: {format: PeriodCounts() for format in DATED} for name in names}
             self._file = batch.file
-        for name in list(self._counts):
-            column, counts = batch.column(name), self._counts[name]
-            periods = {format: periods_in(column, format, self._unit) for format in counts}
-            read = {format: numbers for format, numbers in periods.items() if numbers is not None}
-            if not read and self._column is not None:
-                raise self._format_error(batch, list(periods))
-            for format, numbers in read.items():
-                counts[format].add(numbers)
-            self._counts[name] = {format: counts[format] for format in read}
-            cell = next((cell for cell in column if cell is not None), None) if read else None
-            if cell is not None:
+        for name, counts in list(self._counts.items()):
+            column, formats = batch.column(name), list(counts)
+            for format in formats:
+                periods = periods_in(column, format, self._unit)
+                if periods is None:
+                    del counts[format]
+                else:
+                    counts[format].add(periods)
+            cell = next((cell for cell in column if cell is not None), None)
+            if not counts:
+                if self._column is not None:
+                    raise self._format_error(batch, formats)
+                del self._counts[name]
+            elif cell is not None:
                 self._examples.setdefault(name, str(cell))
-        self._counts = {name: counts for name, counts in self._counts.items() if counts}
 
     def settle(self) -> tuple[Periods, PeriodCounts]:
         """Return the periods and the rows of each; raise InvalidError if the column of dates is ambiguous."""

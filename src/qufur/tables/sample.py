@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qufur.arrays import Bools
-from qufur.tables.batch import Batch, Column
+from qufur.tables.batch import Batch
 from qufur.tables.cells import TextColumns, listed
 
 
@@ -75,13 +75,9 @@ class Sample:
 def _columns(batch: Batch, indices: list[int]) -> list[list[Any]]:
     """Return the cells of the given rows, one list per column."""
     columns = batch.columns
-    if isinstance(columns, TextColumns):
+    if isinstance(columns, TextColumns):  # without parsing the other rows
         return [listed(column) for column in columns.at(indices).values()]
-    return [_cells(column, indices) for column in columns.values()]
-
-
-def _cells(column: Column, indices: list[int]) -> list[Any]:
-    if not isinstance(column, np.ndarray):
-        return [column[i] for i in indices]
-    cells = column[indices]
-    return cells.tolist() if cells.ndim > 1 else listed(cells)
+    return [
+        listed(column[indices] if isinstance(column, np.ndarray) else [column[i] for i in indices])
+        for column in columns.values()
+    ]

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import LARGEST, Floats
+from qufur.arrays import LARGEST
 from qufur.errors import invalid
-from qufur.moments import Moments
-from qufur.tables.batch import Batch, Column
-from qufur.tables.bulk_numbers import numbers_in_text
+from qufur.tables.batch import Batch
 from qufur.tables.categorical import Categorical
-from qufur.tables.cells import category, first_other, is_missing, listed, numbers_or_nan, vectors
+from qufur.tables.cells import Column, category, first_other, is_missing, listed, numbers_or_nan
 from qufur.tables.columns import Kind, Missing, Numeric, Part
-from qufur.tables.inference import MOST_CATEGORIES, ColumnInference, TextInference
-from qufur.tables.number_formats import Amount, amounts
+from qufur.tables.inference import MOST_CATEGORIES, ColumnInference, ColumnPass, add_batch, inference_of
+from qufur.tables.number_formats import Amount
 from qufur.tables.text import BERT
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ variations would vanish.
 """
 
 
-class ColumnGrowth:
+class ColumnGrowth(ColumnPass):
     """Growth of an input column in one pass over a later table.
 
     Parameters
@@ -49,11 +47,11 @@ class ColumnGrowth:
     """
 
     def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
-        self.name, self.lacking = entries[0].name, False
+        super().__init__(entries[0].name)
+        self.lacking = False
         self._entries, self._impute, self._missing = entries, impute, False
 
     def add(self, batch: Batch) -> None:
-        """Update the growth with a batch."""
         self.lacking = not batch.has(self.name)
         self._look(batch, batch.cells(self.name, self._impute))
 
@@ -65,12 +63,11 @@ class ColumnGrowth:
     @property
     def first_missing(self) -> bool:
         """Whether cells are missing and the column has no indicator of missing cells."""
-        has_indicator = any(entry.has_missing_indicator for entry in self._entries)
-        return self._missing and self._impute and not has_indicator
+        return self._missing and self._impute and not any(entry.indicators for entry in self._entries)
 
     @property
     def finer_scale(self) -> list[Numeric]:
-        """Entries that scale a formerly constant column, which would otherwise remain 0 in x."""
+        """Entries that scale formerly constant numbers, which would otherwise remain 0 in x."""
         return []
 
     @property
@@ -83,12 +80,63 @@ class ColumnGrowth:
         self._missing |= bool(is_missing(column).any())
 
 
-class NumberGrowth(ColumnGrowth):
-    """Growth of a column of numbers, which may start to vary.
+class VaryingGrowth(ColumnGrowth):
+    """Growth of a column of amounts or of lists of numbers, which may start to vary.
 
-    A scaled column that was constant so far is 0 in all earlier rows. When it starts to vary, its scale is
-    the root mean square distance from the old constant. If its standard deviation is much smaller than this,
-    a second entry scales the column by its own mean and standard deviation.
+    A scaled number that was constant so far is 0 in all earlier rows. When it starts to vary, its scale is
+    the root mean square distance from the old constant. If the standard deviation of a column of single
+    numbers is much smaller than this, a second entry scales it by its own mean and standard deviation.
+    """
+
+    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
+        super().__init__(entries, impute)
+        self._first, *self._others = (entry for entry in entries if isinstance(entry, Numeric))
+        varying = {index for entry in self._others if isinstance(entry, Part) for index in entry.places}
+        deviation = self._first.deviation if self._first.scaled else ()
+        self._constant = [j for j, unit in enumerate(deviation) if unit == 0 and j not in varying]
+
+    @property
+    def is_complete(self) -> bool:
+        return super().is_complete and not self._constant
+
+    @property
+    def finer_scale(self) -> list[Numeric]:
+        if not (self._constant and self._moments.count):
+            return []
+        return self._new_elements() if self._first.vector else self._new_scales()
+
+    def _new_elements(self) -> list[Numeric]:
+        """Return the entry of the elements of a list that start to vary."""
+        mean = np.array(self._first.mean)[self._constant]
+        scale = np.hypot(self._moments.std, self._moments.mean - mean)
+        varying = np.flatnonzero(scale)
+        places = tuple(self._constant[j] for j in varying)
+        moments = tuple(mean[varying].tolist()), tuple(scale[varying].tolist())
+        length = len(self._first.mean)
+        return [Part(self.name, *moments, vector=True, places=places, length=length)] if places else []
+
+    def _new_scales(self) -> list[Numeric]:
+        entries: list[Numeric] = []
+        plain = replace(self._first, blanks=False, added=False)
+        mean, deviation = self._moments.mean.item(), self._moments.std.item()
+        scale = min((other.deviation[0] for other in self._others), default=0.0)
+        if not scale:
+            scale = math.hypot(deviation, mean - self._first.mean[0])
+            entries = [replace(plain, deviation=(scale,))] if scale else []
+        if 0 < FINER * deviation < scale:
+            entries.append(replace(plain, mean=(mean,), deviation=(deviation,)))
+        return entries
+
+    def _look(self, batch: Batch, column: Column) -> None:
+        super()._look(batch, column)
+        values = self._first.read(column) if self._constant else None
+        if values is not None:
+            constant = values[:, self._constant]
+            self._moments.add(constant[(np.abs(constant) < LARGEST).all(axis=1)])
+
+
+class NumberGrowth(VaryingGrowth):
+    """Growth of a column of numbers.
 
     Attributes
     ----------
@@ -97,23 +145,11 @@ class NumberGrowth(ColumnGrowth):
         missing.
     """
 
-    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
-        super().__init__(entries, impute)
-        self._first, *self._others = (entry for entry in entries if isinstance(entry, Numeric))
-        self._moments = Moments()
-        self.outliers: tuple[int, Any, int] | None = None
+    outliers: tuple[int, Any, int] | None = None
 
     @property
-    def is_complete(self) -> bool:
-        return super().is_complete and not _was_constant(self._first)
-
-    def add_numbers(self, values: Floats) -> None:
-        """Update the moments with the numbers (n, 1) of a batch without other cells."""
-        self._moments.add(values)
-
-    @property
-    def finer_scale(self) -> list[Numeric]:
-        return _finer(self._first, self._others, self._moments)
+    def is_settled(self) -> bool:
+        return True
 
     def _look(self, batch: Batch, column: Column) -> None:
         values = numbers_or_nan(column)
@@ -124,65 +160,6 @@ class NumberGrowth(ColumnGrowth):
             row, cell, count = self.outliers or (batch.row(int(indices[0])), column[indices[0]], 0)
             self.outliers = row, cell, count + len(indices)
         self._moments.add(values[np.abs(values[:, 0]) < LARGEST])
-
-
-class AmountGrowth(ColumnGrowth):
-    """Growth of a column of amounts, which may start to vary."""
-
-    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
-        super().__init__(entries, impute)
-        self._first, *self._others = (entry for entry in entries if isinstance(entry, Amount))
-        self._moments = Moments()
-
-    @property
-    def is_complete(self) -> bool:
-        return super().is_complete and not _was_constant(self._first)
-
-    @property
-    def finer_scale(self) -> list[Numeric]:
-        return _finer(self._first, self._others, self._moments)
-
-    def _look(self, batch: Batch, column: Column) -> None:
-        super()._look(batch, column)
-        values = amounts(column, self._first.unit) if _was_constant(self._first) else None
-        if values is not None:
-            self._moments.add(values[np.abs(values[:, 0]) < LARGEST])
-
-
-class ListGrowth(ColumnGrowth):
-    """Growth of a column of lists of numbers, whose constant elements may start to vary."""
-
-    def __init__(self, entries: Sequence[Kind], impute: bool) -> None:
-        super().__init__(entries, impute)
-        self._first, *others = (entry for entry in entries if isinstance(entry, Numeric))
-        varying = {index for entry in others if isinstance(entry, Part) for index in entry.places}
-        constant = np.flatnonzero(np.array(self._first.deviation) == 0) if self._first.scaled else ()
-        self._constant = [int(index) for index in constant if index not in varying]
-        self._moments = Moments()
-
-    @property
-    def is_complete(self) -> bool:
-        return super().is_complete and not self._constant
-
-    @property
-    def finer_scale(self) -> list[Numeric]:
-        """Entry of the elements that start to vary."""
-        if not self._moments.count:
-            return []
-        mean = np.array(self._first.mean)[self._constant]
-        scale = np.hypot(self._moments.std, self._moments.mean - mean)
-        varying = np.flatnonzero(scale)
-        places = tuple(self._constant[j] for j in varying)
-        moments = tuple(mean[varying].tolist()), tuple(scale[varying].tolist())
-        length = len(self._first.mean)
-        return [Part(self.name, *moments, vector=True, places=places, length=length)] if places else []
-
-    def _look(self, batch: Batch, column: Column) -> None:
-        super()._look(batch, column)
-        values = vectors(column, len(self._first.mean)) if self._constant else None
-        if values is not None:
-            constant = values[:, self._constant]
-            self._moments.add(constant[(np.abs(constant) < LARGEST).all(axis=1)])
 
 
 class CategoryGrowth(ColumnGrowth):
@@ -227,26 +204,6 @@ class CategoryGrowth(ColumnGrowth):
                 self.too_many = True
 
 
-def _was_constant(first: Numeric) -> bool:
-    return first.scaled and not first.deviation[0]
-
-
-def _finer(first: Numeric, others: Sequence[Numeric], moments: Moments) -> list[Numeric]:
-    """Return the entries that scale a formerly constant column, which would otherwise remain 0 in x."""
-    if not (_was_constant(first) and moments.count):
-        return []
-    entries: list[Numeric] = []
-    plain = replace(first, blanks=False, added=False)
-    mean, deviation = moments.mean.item(), moments.std.item()
-    scale = min((other.deviation[0] for other in others), default=0.0)
-    if not scale:
-        scale = math.hypot(deviation, mean - first.mean[0])
-        entries = [replace(plain, deviation=(scale,))] if scale else []
-    if 0 < FINER * deviation < scale:
-        entries.append(replace(plain, mean=(mean,), deviation=(deviation,)))
-    return entries
-
-
 def growth_of(entries: Sequence[Kind], impute: bool) -> ColumnGrowth:
     """Return the growth of the column of these entries."""
     first = entries[0]
@@ -254,10 +211,8 @@ def growth_of(entries: Sequence[Kind], impute: bool) -> ColumnGrowth:
         return CategoryGrowth(entries, impute)
     if isinstance(first, Numeric) and first.is_single:
         return NumberGrowth(entries, impute)
-    if isinstance(first, Amount):
-        return AmountGrowth(entries, impute)
     # Embeddings of text always vary, and computing them is slow.
-    return ListGrowth(entries, impute) if type(first) is Numeric else ColumnGrowth(entries, impute)
+    return (VaryingGrowth if type(first) in (Numeric, Amount) else ColumnGrowth)(entries, impute)
 
 
 class Growth:
@@ -335,10 +290,9 @@ class Growth:
             if name in aside:
                 raise invalid("column to add", "Growth", "neither of ids nor of labels", repr(name))
         self._aside = {*aside, *self.added}
-        self._types = {
-            name: {"categorical": name in categorical, "embedding": name == embedding} for name in self.added
-        }
-        self._text, self._text_model = text, text_model
+        self._types: dict[str | None, str] = {embedding: "embedding", text: "text"}
+        self._types |= dict.fromkeys(categorical, "categorical")
+        self._text_model = text_model
         self._inferences: list[ColumnInference] | None = None
         self.offered: list[str] = []
 
@@ -350,31 +304,13 @@ class Growth:
     def add(self, batch: Batch) -> None:
         """Update the growth with a batch."""
         if self._inferences is None:
-            self._inferences = [self._inference(name, batch.file) for name in self.added]
+            self._inferences = [
+                inference_of(name, batch.file, self._types.get(name), self._text_model, added=True)
+                for name in self.added
+            ]
             self.offered = [name for name in self.known.new_columns(batch) if name not in self._aside]
-        settled = self._add_numbers(batch)
-        for column in self.columns:
-            if column not in settled:
-                column.add(batch)
-        for inference in self._inferences:
-            inference.add(batch)
-
-    def _inference(self, name: str, file: str) -> ColumnInference:
-        if name == self._text:
-            return TextInference(name, file, self._text_model, added=True)
-        return ColumnInference(name, file, added=True, **self._types[name])
-
-    def _add_numbers(self, batch: Batch) -> list[ColumnGrowth]:
-        """Convert columns of numbers together if possible; return the columns that need no further look."""
-        present = [c for c in self.columns if isinstance(c, NumberGrowth) and batch.has(c.name)]
-        settled: list[ColumnGrowth] = [column for column in present if column.is_complete]
-        others = [column for column in present if column not in settled]
-        values = numbers_in_text(batch, [column.name for column in others])
-        if values is None:
-            return settled
-        for column, numbers in zip(others, values.T, strict=True):
-            column.add_numbers(numbers[:, None])
-        return [*settled, *others]
+        growing = [column for column in self.columns if not (column.is_complete and batch.has(column.name))]
+        add_batch([*growing, *self._inferences], batch)
 
     @property
     def grown(self) -> Encoding:

@@ -15,8 +15,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.errors import invalid, missing_extra
-from qufur.tables.batch import Column
-from qufur.tables.cells import category, first_other, is_missing, listed
+from qufur.tables.cells import Column, category, first_other, is_missing, listed
 
 BERT = "bert-base-uncased"
 """The model of the paper's review features."""
@@ -59,11 +58,8 @@ class TokenMeans:
         except ImportError:
             raise missing_extra("transformers and torch", "text", "embedding texts") from None
         with _quietly():
-            model, tokenizer = (
-                loader.from_pretrained(name, local_files_only=not fetch)
-                for loader in (AutoModel, AutoTokenizer)
-            )
-            return cls(model, tokenizer)
+            loaders = AutoModel, AutoTokenizer
+            return cls(*(loader.from_pretrained(name, local_files_only=not fetch) for loader in loaders))
 
     def embed(self, texts: Sequence[str]) -> Iterator[Floats]:
         """Yield a vector for every text."""
@@ -153,15 +149,12 @@ LOADED: dict[str, Vectors] = {}
 
 def vectors_of(model: str, *, fetch: bool) -> Vectors:
     """Return the vectors of a model; a model that is not on this machine is downloaded only with `fetch`."""
-    if model not in LOADED:
-        LOADED.clear()
-        LOADED[model] = _load(model, fetch)
-    return LOADED[model]
-
-
-def _load(model: str, fetch: bool) -> Vectors:
+    if model in LOADED:
+        return LOADED[model]
+    LOADED.clear()
     try:
-        return Vectors(TokenMeans.pretrained(model, fetch=fetch))
+        vectors = LOADED[model] = Vectors(TokenMeans.pretrained(model, fetch=fetch))
+        return vectors
     except (OSError, ValueError, KeyError) as error:  # the folder may have any content
         reason = str(error).partition("\n")[0]
         local, remedy = "", ""

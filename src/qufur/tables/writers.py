@@ -11,13 +11,13 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from numbers import Number
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from qufur.errors import invalid, missing_extra
+from qufur.errors import import_extra, invalid
 from qufur.storage.atomic import replacing
 from qufur.tables.batch import Batch
 from qufur.tables.formats.compression import zstandard
@@ -136,18 +136,15 @@ def check_writable(path: Path) -> None:
         _xlsxwriter()
 
 
-@contextmanager
-def _compressed(file: IO[bytes], path: Path) -> Iterator[Any]:
-    """Yield the file or a compressing stream. Equal rows give equal bytes, so no time stamp is written."""
+def _compressed(file: IO[bytes], path: Path) -> AbstractContextManager[Any]:
+    """Return the file or a compressing stream. Equal rows give equal bytes, so no time stamp is written."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
-            yield stream
-    elif suffix == ".zst":
-        with zstandard().ZstdCompressor().stream_writer(file, closefd=False) as stream:
-            yield stream
-    else:
-        yield file
+        return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+    if suffix == ".zst":
+        stream: AbstractContextManager[Any] = zstandard().ZstdCompressor().stream_writer(file, closefd=False)
+        return stream
+    return nullcontext(file)
 
 
 def _csv(text: IO[str], columns: Sequence[str], ending: str) -> Write:
@@ -221,16 +218,8 @@ def _write_excel(frame: pl.DataFrame, file: IO[bytes]) -> None:
 
 
 def _polars() -> Any:
-    try:
-        import polars as pl
-    except ImportError:
-        raise missing_extra("polars", "tables", "writing Parquet and Excel files") from None
-    return pl
+    return import_extra("polars", "tables", "writing Parquet and Excel files")
 
 
 def _xlsxwriter() -> Any:
-    try:
-        import xlsxwriter
-    except ImportError:
-        raise missing_extra("xlsxwriter", "excel", "writing Excel files") from None
-    return xlsxwriter
+    return import_extra("xlsxwriter", "excel", "writing Excel files")

@@ -22,14 +22,15 @@ from qufur.models.ensemble.ridge_experts import (
     leave_one_out,
     solve_ridges,
 )
-from qufur.models.ensemble.training_set import FREE, Purchase, TrainingSet
+from qufur.models.ensemble.training_set import FREE, TrainingSet
+from qufur.pending import Pending, purchase_terms
 
 
 def sample(count=40, dim=5, seed=0):
     rng = np.random.default_rng(seed)
     labelled = TrainingSet()
     for x in rng.normal(size=(count, dim)):
-        terms = Purchase(rng.uniform(0.01, 1), 0.3, bool(rng.random() < 0.5))
+        terms = rng.uniform(0.01, 1), 0.3, bool(rng.random() < 0.5)
         labelled.add(x, float(x[0] - 2 * x[1] + 0.1 * rng.normal() + 7), terms)
     return labelled.first()
 
@@ -49,7 +50,7 @@ def test_sample_weights_match_the_formula():
     for importance, half_life in ((0.0, inf), (0.5, 80), (1.0, 5)):
         expected = weights_by_hand(rows, importance, half_life)
         np.testing.assert_allclose(rows.weights(importance, half_life), expected, rtol=1e-5)
-    assert Purchase(1.0, 1.0, False) == FREE
+    assert purchase_terms([Pending("free")]).tolist() == [list(FREE)]
 
 
 @pytest.mark.parametrize("dim", [5, 60], ids=["more rows", "more columns"])

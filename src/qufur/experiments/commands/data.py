@@ -9,7 +9,7 @@ import typer
 from qufur.cli import _options as opt
 from qufur.cli import _show
 from qufur.data import Copy, Dataset
-from qufur.data.places import OWN, cache_folder, look, own_folder
+from qufur.data.files import OWN, cache_folder, look, own_folder
 from qufur.errors import invalid
 from qufur.streams import DATASETS
 

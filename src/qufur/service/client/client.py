@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -209,20 +210,10 @@ class Client:
         rows = transport.rows_of(X)
         if ids is not None and len(ids) != len(rows):
             raise invalid("ids", "ask_many", "one for each input", f"{len(ids)} for {len(rows)}")
-        bodies: list[dict[str, Any]] = []
-        for part in transport.parts(rows):
-            if ids is None and isinstance(rows, np.ndarray):
-                id_headers = {"X-Id-Prefix": f"{uuid4().hex}-", "X-First-Id": "0"}
-                bodies += self._send(
-                    "POST", "/examples", content=transport.npy(rows[part]), headers=NPY | id_headers
-                )
-            else:
-                names = [uuid4().hex for _ in rows[part]] if ids is None else map(transport.as_id, ids[part])
-                batch = [
-                    {"id": id, **transport.example(row)} for id, row in zip(names, rows[part], strict=True)
-                ]
-                bodies += self._send("POST", "/examples", json=batch)
-        return RemoteAnswers([RemoteAnswer.from_json(body) for body in bodies])
+        is_matrix = ids is None and isinstance(rows, np.ndarray)
+        fields = None if is_matrix else [{"id": id} for id in transport.ids_of(ids, rows)]
+        responses = self._send_rows("/examples", rows, fields)
+        return RemoteAnswers(list(map(RemoteAnswer.from_json, chain.from_iterable(responses))))
 
     def tell(self, id: Id, label: float | str, *, replace: bool = False) -> None:
         """Send the label of a pending query; with `replace`, replace the label of a labelled row."""
@@ -246,14 +237,9 @@ class Client:
         """Learn from labels that cost nothing; a large batch is split into several requests."""
         rows = transport.rows_of(X)
         labels = np.atleast_1d(np.asarray(y)).tolist()
-        names = [uuid4().hex for _ in labels] if ids is None else list(map(transport.as_id, ids))
-        for part in transport.parts(rows):
-            examples = zip(names[part], rows[part], labels[part], strict=True)
-            self._send(
-                "POST",
-                "/learn",
-                json=[{"id": i, "label": label, **transport.example(x)} for i, x, label in examples],
-            )
+        names = transport.ids_of(ids, labels)
+        fields = [{"id": id, "label": label} for id, label in zip(names, labels, strict=True)]
+        self._send_rows("/learn", rows, fields)
 
     def predict(self, X: ArrayLike | Sequence[Record]) -> np.ndarray[Any, Any]:
         """Return the prediction for each row; nothing is queried or stored."""
@@ -303,15 +289,26 @@ class Client:
         """Ids of pending queries, oldest first, at most 10,000."""
         return tuple(row["id"] for row in self._send("GET", "/queue", params={"limit": 10_000})["rows"])
 
-    def _predict(self, X: ArrayLike | Sequence[Record]) -> list[dict[str, Any]]:
+    def _predict(self, X: ArrayLike | Sequence[Record]) -> Iterator[dict[str, Any]]:
         rows = transport.rows_of(X)
-        bodies: list[dict[str, Any]] = []
+        fields: list[dict[str, Any]] | None = None if isinstance(rows, np.ndarray) else [{}] * len(rows)
+        return chain.from_iterable(self._send_rows("/predict", rows, fields))
+
+    def _send_rows(self, path: str, rows: Any, fields: Sequence[dict[str, Any]] | None) -> list[Any]:
+        """Send inputs with further fields, in several requests; return each response.
+
+        Without fields, the inputs are a matrix. It is sent in NumPy's format, with generated ids.
+        """
+        responses, prefix = [], uuid4().hex
         for part in transport.parts(rows):
-            if isinstance(rows, np.ndarray):
-                bodies += self._send("POST", "/predict", content=transport.npy(rows[part]), headers=NPY)
+            if fields is None:
+                headers = NPY | {"X-Id-Prefix": f"{prefix}-", "X-First-Id": str(part.start)}
+                content: dict[str, Any] = {"content": transport.npy(rows[part]), "headers": headers}
             else:
-                bodies += self._send("POST", "/predict", json=[transport.example(row) for row in rows[part]])
-        return bodies
+                pairs = zip(fields[part], rows[part], strict=True)
+                content = {"json": [extra | transport.example(row) for extra, row in pairs]}
+            responses.append(self._send("POST", path, **content))
+        return responses
 
     def _send(self, verb: str, path: str, **content: Any) -> Any:
         if self.name is None:

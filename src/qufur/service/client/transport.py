@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import numpy as np
@@ -32,6 +33,11 @@ BUSY, DOWN = 429, 503
 def as_id(id: Id) -> str | int:
     """Return an id as a JSON value; NumPy integers become int."""
     return id if isinstance(id, str) else int(id)
+
+
+def ids_of(ids: Sequence[Id] | None, rows: Sequence[Any]) -> list[str | int]:
+    """Return the ids of rows as JSON values; unique ones by default."""
+    return [uuid4().hex for _ in rows] if ids is None else list(map(as_id, ids))
 
 
 def example(x: ArrayLike | Record) -> dict[str, Any]:

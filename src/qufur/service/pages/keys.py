@@ -29,7 +29,7 @@ routes = Routes("/keys")
 def listed(request: Request) -> Response:
     """Show all valid keys, without their secrets."""
     person = person_of(request)
-    return _section(request) if person is not None and person.admin else Response(ADMIN_ONLY, 403)
+    return _section(request) if person is not None and person.is_admin else Response(ADMIN_ONLY, 403)
 
 
 @routes.add("POST")
@@ -66,7 +66,7 @@ def revoke(request: Request, id: str) -> Response:
 
 def _may_change(request: Request) -> bool:
     person = person_of(request)
-    return person is not None and person.admin and security.has_token(request)
+    return person is not None and person.is_admin and security.has_token(request)
 
 
 def _section(request: Request, **values: str) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qs, quote
 
 from starlette.requests import Request
@@ -14,12 +14,12 @@ from starlette.templating import Jinja2Templates
 
 from qufur.service import openapi, security
 from qufur.service.auth import LOCAL_KEY, Key, Keys, Scope, UnauthorizedError
+from qufur.service.http import JSON
 from qufur.service.routing import Routes
 from qufur.service.security import KEY_COOKIE
 
 MAX_FIELDS = 50
 HERE = Path(__file__).parent
-JSON = "application/json"
 INVALID_FORM = "The form is outdated. Reload the page and try again."
 INVALID_KEY = "This key is invalid or revoked."
 PURPOSES: Mapping[Scope, str] = {
@@ -33,44 +33,23 @@ templates = Jinja2Templates(HERE / "templates")
 routes = Routes()
 
 
-class Person(NamedTuple):
-    """User of the pages, identified by the key in the session cookie."""
-
-    key: Key
-
-    @property
-    def name(self) -> str:
-        """Name of the key; empty on a service without keys."""
-        return "" if self.key is LOCAL_KEY else self.key.name
-
-    @property
-    def admin(self) -> bool:
-        """Whether the user may create streams and keys."""
-        return Scope.admin in self.key.scopes and self.key.stream is None
-
-    def may(self, scope: Scope, stream: str | None) -> bool:
-        """Return whether the key has a scope on a stream; without a stream, on any stream."""
-        has_scope = not self.key.scopes.isdisjoint({scope, Scope.admin})
-        return has_scope and (stream is None or self.key.stream in (None, stream))
-
-
 def keys_of(request: Request) -> Keys:
     """Return the keys of the service."""
     keys: Keys = request.app.state.keys
     return keys
 
 
-def person_of(request: Request) -> Person | None:
-    """Return the user of a request; None if sign-in is required."""
+def person_of(request: Request) -> Key | None:
+    """Return the key of the user of a page, from the session cookie; None if sign-in is required."""
     if not keys_of(request).needed:
-        return Person(LOCAL_KEY)
-    return person_with(request, request.cookies.get(KEY_COOKIE, ""))
+        return LOCAL_KEY
+    return valid_key(request, request.cookies.get(KEY_COOKIE, ""))
 
 
-def person_with(request: Request, key: str) -> Person | None:
-    """Return the user with this key; None if the key is invalid."""
+def valid_key(request: Request, key: str) -> Key | None:
+    """Return the data of a key; None if it is invalid."""
     try:
-        return Person(keys_of(request).find(key))
+        return keys_of(request).find(key)
     except UnauthorizedError:
         return None
 
@@ -115,8 +94,8 @@ def streams(request: Request) -> Response:
     A key that may only label one stream is redirected to its label page.
     """
     person = person_of(request)
-    if person is not None and person.key.stream is not None and _only_labels(person, None):
-        return RedirectResponse(f"/streams/{quote(person.key.stream)}/label", 303)
+    if person is not None and person.stream is not None and _only_labels(person, None):
+        return RedirectResponse(f"/streams/{quote(person.stream)}/label", 303)
     return page(request, "streams.html", scopes=(Scope.read, Scope.label))
 
 
@@ -135,7 +114,7 @@ def label(request: Request, stream: str) -> Response:
     return page(request, "label.html", scopes=(Scope.label,), images_anywhere=True, stream=stream)
 
 
-def _only_labels(person: Person, stream: str | None) -> bool:
+def _only_labels(person: Key, stream: str | None) -> bool:
     return person.may(Scope.label, stream) and not person.may(Scope.read, stream)
 
 
@@ -152,7 +131,7 @@ async def sign_in(request: Request) -> Response:
     form = Fields(await request.body())
     key, next = form.one("key"), own_path(form.one("next"))
     is_outdated = not security.has_token(request, form.one("csrf_token"))
-    if is_outdated or person_with(request, key) is None:
+    if is_outdated or valid_key(request, key) is None:
         refused = INVALID_FORM if is_outdated else INVALID_KEY
         return render(request, "login.html", {"next": next, "refused": refused}, status=403)
     response = RedirectResponse(next, 303)
@@ -195,16 +174,11 @@ def page(
     person = person_of(request)
     if person is None:
         return RedirectResponse(f"/login?next={quote(request.url.path)}", 303)
-    context = {
-        "person": person,
-        "may": [scope.value for scope in Scope if person.may(scope, stream)],
-        **values,
-    }
-    if stream is not None:
-        context["stream"] = stream
     if not any(person.may(scope, stream) for scope in scopes):
-        purposes = [PURPOSES[scope] for scope in Scope if scope in person.key.scopes]
+        purposes = [PURPOSES[scope] for scope in Scope if scope in person.scopes]
         return render(request, "purpose.html", {"person": person, "purposes": purposes}, status=403)
+    may = [scope.value for scope in Scope if person.may(scope, stream)]
+    context = {"person": person, "may": may, "stream": stream, **values}
     return render(request, template, context, images_anywhere=images_anywhere)
 
 
@@ -225,40 +199,25 @@ def render(
     return response
 
 
-class Operation(NamedTuple):
-    """Method of a path.
-
-    Attributes
-    ----------
-    schemas
-        Title and JSON text of the schemas of body and response.
-    """
-
-    verb: str
-    path: str
-    about: str
-    schemas: list[tuple[str, str]]
-
-
 @routes.add("GET /docs")
 def interface(request: Request) -> Response:
     """Show every operation with the schemas of its body and response."""
     return page(request, "docs.html", operations=list(operations(openapi.document(request.app.routes))))
 
 
-def operations(document: dict[str, Any]) -> Iterator[Operation]:
-    """Yield the operations of an OpenAPI document."""
-    schemas_by_name = document.get("components", {}).get("schemas", {})
+def operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the operations of an OpenAPI document. Schemas are pairs of a title and JSON text."""
+    schemas_by_name = document["components"]["schemas"]
     for path, verbs in document["paths"].items():
         for verb, operation in verbs.items():
-            success: dict[str, Any] = next(iter(operation["responses"].values()), {})
+            success = next(iter(operation["responses"].values()))
             contents = {"Body": operation.get("requestBody", {}), "Returns": success}
             schemas = [
                 (title, json.dumps(_expanded(content["content"][JSON]["schema"], schemas_by_name), indent=2))
                 for title, content in contents.items()
                 if JSON in content.get("content", {})
             ]
-            yield Operation(verb.upper(), path, operation.get("description", ""), schemas)
+            yield {"verb": verb.upper(), "path": path, "about": operation["description"], "schemas": schemas}
 
 
 def _expanded(schema: Any, schemas: dict[str, Any], depth: int = 3) -> Any:

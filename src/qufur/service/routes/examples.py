@@ -6,67 +6,39 @@ import io
 from typing import Any
 
 import numpy as np
-from starlette.requests import Request
-from starlette.responses import Response
 
 from qufur.arrays import Floats
 from qufur.errors import invalid
+from qufur.service import examples
 from qufur.service.auth import Scope
 from qufur.service.config import StreamConfig
-from qufur.service.examples import (
-    Example,
-    LabelledExample,
-    PredictionRequest,
-    Rows,
-    as_id,
-    batch_of,
-    check_numbers,
-    numbered,
-    read_examples,
-    read_label,
-    read_numbers,
-    read_records,
-)
-from qufur.service.http import (
-    MalformedError,
-    answer,
-    authorize,
-    config_of,
-    decode,
-    in_writer,
-    json_response,
-    read_body,
-)
-from qufur.service.openapi import NPY, Learned, Prediction, header
+from qufur.service.http import ApiRequest, MalformedError, decode
 from qufur.service.recorded_answers import AnswerBody
-from qufur.service.routing import Operation, Routes
-from qufur.service.service import Service
+from qufur.service.responses import Learned, Prediction
+from qufur.service.routing import NPY, Header, Operation, Routes
+from qufur.service.stream import Stream
+from qufur.service.writer import Ask
+from qufur.tables import Batch
 
 routes = Routes(prefix="/v1/streams/{stream}", tag="examples")
-EXAMPLES: Any = Example | list[Example]
-REQUESTS: Any = PredictionRequest | list[PredictionRequest]
+EXAMPLES: Any = examples.Example | list[examples.Example]
+REQUESTS: Any = examples.PredictionRequest | list[examples.PredictionRequest]
 EXAMPLE = {"x": [0.5, 2.0]}
 ID_HEADERS = (
-    header(
+    Header(
         "X-First-Id",
         {"type": "integer", "minimum": 0},
         "For a NumPy matrix: numeric id of the first row.",
     ),
-    header("X-Id-Prefix", {"type": "string"}, "For a NumPy matrix: text in front of the numeric ids."),
+    Header("X-Id-Prefix", {"type": "string"}, "For a NumPy matrix: text in front of the numeric ids."),
 )
 
 
 @routes.add(
     "POST /examples",
-    Operation(
-        AnswerBody | list[AnswerBody],
-        EXAMPLES,
-        example={"id": "a7", **EXAMPLE},
-        binary=True,
-        parameters=ID_HEADERS,
-    ),
+    Operation(Scope.ingest, example={"id": "a7", **EXAMPLE}, inputs=EXAMPLES, headers=ID_HEADERS),
 )
-async def ask(request: Request, stream: str) -> Response:
+async def ask(request: ApiRequest, stream: str) -> AnswerBody | list[AnswerBody]:
     """Predict on one example or a list, and decide which labels to buy.
 
     Returns one answer for an object and a list of answers for a list. An existing id with the same content
@@ -74,78 +46,68 @@ async def ask(request: Request, stream: str) -> Response:
     `application/x-npy`: the header `X-First-Id` holds the numeric id of its first row, and `X-Id-Prefix` a
     text in front of the ids.
     """
-    key = authorize(request, Scope.ingest, stream)
     # No variable holds the body while the answer is awaited, so its memory is free for the next request.
-    rows, is_single = _read(request, await read_body(request), await config_of(request, stream))
+    rows, is_single = _read(request, await request.content(), await request.config(stream))
     if not len(rows):
-        return json_response([])
-    answers = await answer(request, stream, rows, key.name)
-    return json_response(answers[0] if is_single else answers)
+        return []
+    answers: list[AnswerBody] = await request.execute(Ask(stream, rows, request.actor))
+    return answers[0] if is_single else answers
 
 
-def _read(request: Request, body: bytes, config: StreamConfig) -> tuple[Rows, bool]:
+def _read(request: ApiRequest, body: bytes, config: StreamConfig) -> tuple[examples.Rows, bool]:
     """Return the examples of a body, and whether it is a single example."""
     if request.headers.get("content-type") == NPY:
         X = _matrix(request, config, body)
         ids = _consecutive(request, len(X))
-        return numbered(ids, check_numbers(X, ids)), False
-    decoded = decode(body, EXAMPLES)
+        return examples.numbered(ids, examples.check_numbers(X, ids)), False
+    listed, is_single = _listed(request, body, EXAMPLES)
+    return examples.read_examples(config, listed), is_single
+
+
+def _listed(request: ApiRequest, body: bytes, body_type: Any) -> tuple[list[Any], bool]:
+    """Return the examples of a JSON body as a list, and whether it is a single example."""
+    decoded = decode(body, body_type)
     is_single = not isinstance(decoded, list)
-    examples = [decoded] if is_single else decoded
-    request.app.state.limits.check_batch(len(examples))
-    return read_examples(config, examples), is_single
+    listed = [decoded] if is_single else decoded
+    request.limits.check_batch(len(listed))
+    return listed, is_single
 
 
-@routes.add(
-    "POST /predict",
-    Operation(Prediction | list[Prediction], REQUESTS, example=EXAMPLE, binary=True),
-)
-async def predict(request: Request, stream: str) -> Response:
+@routes.add("POST /predict", Operation(Scope.read, example=EXAMPLE, inputs=REQUESTS))
+async def predict(request: ApiRequest, stream: str) -> Prediction | list[Prediction]:
     """Predict on one example or a list. Buys no label and stores nothing."""
-    authorize(request, Scope.read, stream)
-    body = await read_body(request)
-    config = await config_of(request, stream)
-    X, records, is_single = None, [], False
+    body, config = await request.content(), await request.config(stream)
+    inputs: Floats | Batch
     if request.headers.get("content-type") == NPY:
-        X = check_numbers(_matrix(request, config, body))
+        inputs, is_single = examples.check_numbers(_matrix(request, config, body)), False
     else:
-        decoded = decode(body, REQUESTS)
-        is_single = not isinstance(decoded, list)
-        inputs = [decoded] if is_single else decoded
-        request.app.state.limits.check_batch(len(inputs))
-        if config.dim is None:
-            records = read_records(config, inputs)
-        else:
-            X = read_numbers(config, inputs)
-
-    def do(service: Service) -> list[dict[str, Any]]:
-        return _predict(service, stream, X, records)
-
-    predictions = await in_writer(request, do) if records or (X is not None and len(X)) else []
-    return json_response(predictions[0] if is_single else predictions)
+        listed, is_single = _listed(request, body, REQUESTS)
+        inputs = examples.read_inputs(config, listed)
+    if not len(inputs):
+        return []
+    predictions = await request.in_writer(lambda service: _predict(service.stream(stream), inputs))
+    return predictions[0] if is_single else predictions
 
 
-@routes.add(
-    "POST /learn", Operation(Learned, list[LabelledExample], example=[{"id": "a8", **EXAMPLE, "label": 3.5}])
-)
-async def learn(request: Request, stream: str) -> Response:
+@routes.add("POST /learn", Operation(Scope.ingest, example=[{"id": "a8", **EXAMPLE, "label": 3.5}]))
+async def learn(request: ApiRequest, stream: str, body: list[examples.LabelledExample]) -> Learned:
     """Learn from examples that already have labels, at no cost to the budget.
 
     Returns the number of new examples, and of examples that were already stored.
     """
-    key = authorize(request, Scope.ingest, stream)
-    labelled = decode(await read_body(request), list[LabelledExample])
-    request.app.state.limits.check_batch(len(labelled))
-    config = await config_of(request, stream)
-    rows = read_examples(config, labelled)
-    labels = [read_label(config, example.label, id) for example, id in zip(labelled, rows.ids, strict=True)]
+    request.limits.check_batch(len(body))
+    config = await request.config(stream)
+    rows = examples.read_examples(config, body)
+    labels = [
+        examples.read_label(config, example.label, id) for example, id in zip(body, rows.ids, strict=True)
+    ]
     new = 0
     if labels:
-        new = await in_writer(request, lambda service: service.learn(stream, rows, labels, key.name))
-    return json_response({"new": new, "known": len(rows) - new})
+        new = await request.in_writer(lambda service: service.learn(stream, rows, labels, request.actor))
+    return Learned(new, len(rows) - new)
 
 
-def _matrix(request: Request, config: StreamConfig, body: bytes) -> Floats:
+def _matrix(request: ApiRequest, config: StreamConfig, body: bytes) -> Floats:
     """Load a matrix in NumPy's format, without pickled objects, which could run code."""
     if config.dim is None:
         raise invalid("the body", "the request", "JSON, as the stream has columns", NPY)
@@ -158,11 +120,11 @@ def _matrix(request: Request, config: StreamConfig, body: bytes) -> Floats:
         raise MalformedError("The body is not an array of floating-point numbers in NumPy's format.")
     if X.ndim != 2 or X.shape[1] != config.dim:
         raise invalid("the array", "the request", f"of shape (n, {config.dim})", X.shape)
-    request.app.state.limits.check_batch(len(X))
+    request.limits.check_batch(len(X))
     return np.ascontiguousarray(X, dtype="<f8")
 
 
-def _consecutive(request: Request, count: int) -> list[str]:
+def _consecutive(request: ApiRequest, count: int) -> list[str]:
     """Return the ids of the rows of a matrix."""
     first, prefix = request.headers.get("x-first-id", ""), request.headers.get("x-id-prefix", "")
     if not (first.isascii() and first.isdecimal() and len(first) < 19):
@@ -171,18 +133,12 @@ def _consecutive(request: Request, count: int) -> list[str]:
         )
     if not prefix.isascii():  # HTTP does not define the encoding of other characters
         raise invalid("X-Id-Prefix", "the request", "ASCII", ascii(prefix)[:80])
-    return [as_id(f"{prefix}{number}") for number in range(int(first), int(first) + count)]
+    return [examples.as_id(f"{prefix}{number}") for number in range(int(first), int(first) + count)]
 
 
-def _predict(service: Service, name: str, X: Floats | None, records: Any) -> list[dict[str, Any]]:
-    stream = service.stream(name)
-    workbook = stream.workbook
-    if X is None:
-        X = workbook.encoding.encode(batch_of(stream.config, records))
-    learner = workbook.learner
+def _predict(stream: Stream, inputs: Floats | Batch) -> list[Prediction]:
+    learner = stream.workbook.learner
+    X = stream.workbook.encoding.encode(inputs) if isinstance(inputs, Batch) else inputs
     if learner.dim is None:  # before the first example the number of inputs is unknown
-        return [{"prediction": None, "uncertainty": None} for _ in range(len(X))]
-    columns = learner.predict(X).tolist(), learner.uncertainty(X).tolist()
-    return [
-        {"prediction": prediction, "uncertainty": delta} for prediction, delta in zip(*columns, strict=True)
-    ]
+        return [Prediction(None, None)] * len(X)
+    return list(map(Prediction, learner.predict(X).tolist(), learner.uncertainty(X).tolist()))

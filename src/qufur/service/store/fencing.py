@@ -12,14 +12,13 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from qufur.service.store import schema
 from qufur.service.store.events import DamagedError, Kind
-from qufur.service.store.integrity import EventMark, HighWaterMark, checksum, is_empty, verify_checksum
+from qufur.service.store.integrity import HighWaterMark, checksum, is_empty, verify_checksum
 
 ADVISORY_LOCK = 0x71756675725F31
 """Number of the advisory lock in PostgreSQL."""
@@ -30,29 +29,23 @@ class FencedError(RuntimeError):
     """Another process writes to the store, or has taken it over."""
 
 
-class WriteLock(NamedTuple):
-    """Right to write, until released; `from_another` if another process holds the lock."""
+def acquire_write_lock(engine: Engine, *, takeover: bool) -> Callable[[], None] | None:
+    """Acquire the right to write; return the function that releases it.
 
-    release: Callable[[], None]
-    from_another: bool = False
-
-
-def acquire_write_lock(engine: Engine, *, takeover: bool) -> WriteLock:
-    """Acquire the right to write. With `takeover`, continue without the lock if another process holds it.
-
-    The lock belongs to the process and ends with it, even after a crash. No clock is involved.
+    With `takeover`, return None if another process holds the lock: this process writes without it. The lock
+    belongs to the process and ends with it, even after a crash. No clock is involved.
     """
-    lock = _lock_file(engine) if engine.dialect.name == "sqlite" else _lock_advisory(engine)
-    if lock is None and not takeover:
+    release = _lock_file(engine) if engine.dialect.name == "sqlite" else _lock_advisory(engine)
+    if release is None and not takeover:
         remedy = "Stop it, or give `takeover=True`, which ends its right to write."
         raise FencedError(f"Another server writes to this store. {remedy}")
-    return lock or WriteLock(lambda: None, from_another=True)
+    return release
 
 
 def next_epoch(connection: Connection) -> int:
     """Start the next epoch of writing and return it; initialise the facts of a new store."""
     query = select(schema.facts.c.value).where(schema.facts.c.name == EPOCH)
-    last = connection.execute(query.with_for_update()).scalar()
+    last = connection.scalar(query.with_for_update())
     if last is None and is_empty(connection):
         first = {"version": str(schema.VERSION), "secret": secrets.token_hex(32), EPOCH: "1"}
         connection.execute(insert(schema.facts), [{"name": k, "value": v} for k, v in first.items()])
@@ -82,9 +75,11 @@ def check_mark(connection: Connection, mark: HighWaterMark) -> None:
     last = mark.read()
     if last is None:
         return
-    table = schema.events
-    query = select(table.c.hash).where(table.c.stream == last[0], table.c.seq == last[1])
-    if connection.execute(query).scalar() != last[2] and not _is_deleted(connection, last):
+    table, (stream, seq, hash) = schema.events, last
+    found = connection.scalar(select(table.c.hash).where(table.c.stream == stream, table.c.seq == seq))
+    is_deletion = table.c.seq > seq, table.c.kind == Kind.deleted.value
+    deletion = connection.scalar(select(table.c.seq).where(table.c.stream == stream, *is_deletion))
+    if found != hash and deletion is None:
         remedy = f"Restore a backup; if this is one, remove {mark.path}."
         raise DamagedError(f"The log is damaged: the last events are missing. {remedy}")
 
@@ -97,7 +92,7 @@ def check_tables(connection: Connection) -> None:
             raise DamagedError(f"The store is damaged: it has no table {name!r}. Restore a backup.")
 
 
-def _lock_file(engine: Engine) -> WriteLock | None:
+def _lock_file(engine: Engine) -> Callable[[], None] | None:
     from filelock import FileLock, Timeout
 
     lock = FileLock(f"{engine.url.database}.lock", blocking=False)
@@ -107,14 +102,14 @@ def _lock_file(engine: Engine) -> WriteLock | None:
         lock.acquire()
     except Timeout:
         return None
-    return WriteLock(lock.release)
+    return lock.release
 
 
-def _lock_advisory(engine: Engine) -> WriteLock | None:
+def _lock_advisory(engine: Engine) -> Callable[[], None] | None:
     connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-    if connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": ADVISORY_LOCK}).scalar():
+    if connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": ADVISORY_LOCK}):
         connection.detach()  # the lock belongs to this connection, which must not return to the pool
-        return WriteLock(partial(_release_advisory, connection))
+        return partial(_release_advisory, connection)
     connection.close()
     return None
 
@@ -123,10 +118,3 @@ def _release_advisory(connection: Connection) -> None:
     """Release the lock immediately: the server would do so some time after the connection is closed."""
     with closing(connection), suppress(DBAPIError):  # a lost connection has released it
         connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": ADVISORY_LOCK})
-
-
-def _is_deleted(connection: Connection, last: EventMark) -> bool:
-    """Return whether the stream of an event was deleted later."""
-    table = schema.events
-    later = table.c.stream == last[0], table.c.seq > last[1], table.c.kind == Kind.deleted.value
-    return connection.execute(select(table.c.seq).where(*later)).first() is not None

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, select, text
+from sqlalchemy import ColumnElement, Connection, Engine, create_engine, event, func, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from qufur.errors import invalid, missing_extra
-from qufur.service.store import schema
+from qufur.service.store import fencing, schema
 from qufur.service.store.append import Appender
 from qufur.service.store.events import DamagedError, Event
-from qufur.service.store.fencing import (
-    WriteLock,
-    acquire_write_lock,
-    check_epoch,
-    check_mark,
-    check_tables,
-    epoch_query,
-    next_epoch,
-)
 from qufur.service.store.integrity import HighWaterMark, StoreFile, check_wal
 
 SCAN_PAGE, LOOKUP_PAGE = 500, 25
@@ -56,6 +48,13 @@ class Store:
     **options
         Further arguments of SQLAlchemy's `create_engine`.
 
+    Attributes
+    ----------
+    is_writing
+        Whether the store is open for appending.
+    is_taken_over
+        Whether this process took over from another one that held the write lock.
+
     Raises
     ------
     StoreError
@@ -68,9 +67,11 @@ class Store:
 
     def __init__(self, url: str, *, writing: bool = True, takeover: bool = False, **options: Any) -> None:
         self.url = parsed(url)
+        self.is_writing = writing
         self._epoch: int | None = None
         self._appender: Appender | None = None
-        self._lock: WriteLock | None = None
+        self._release: Callable[[], None] | None = None
+        self.is_taken_over = False
         self._file: StoreFile | None = None
         file = file_of(self.url)
         self._mark = None if file is None or not writing else HighWaterMark(file)
@@ -78,36 +79,30 @@ class Store:
             raise invalid("store", "qufur", "an existing store", repr(url), "`qufur serve` creates one.")
         with _opening(self.url):
             self.engine = _engine(self.url, **options)
-        try:
-            self._open(writing, takeover)
-        except BaseException:
-            self.close()
-            raise
+            try:
+                if writing:
+                    self._open_for_writing(file, takeover)
+                version = self.fact("version")
+                if version != str(schema.VERSION):
+                    supported = f"this qufur reads version {schema.VERSION}"
+                    raise StoreError(f"The store has version {version}; {supported}.")
+            except BaseException:
+                self.close()
+                raise
 
-    def _open(self, writing: bool, takeover: bool) -> None:
-        if writing:
-            with _opening(self.url):
-                self._lock = acquire_write_lock(self.engine, takeover=takeover)
-                if not self._lock.from_another and (file := file_of(self.url)) is not None:
-                    check_wal(file)
-                with self.writing() as connection:
-                    check_tables(connection)
-                    schema.metadata.create_all(connection)
-                    if self._mark is not None:
-                        check_mark(connection, self._mark)
-                    self._epoch = next_epoch(connection)
-            self._appender = Appender(self.engine, self._epoch)
-            if (file := file_of(self.url)) is not None:
-                self._file = StoreFile(file)
-        with _opening(self.url), self.reading() as connection:
-            version = _fact(connection, "version")
-        if version != str(schema.VERSION):
-            raise StoreError(f"The store has version {version}; this qufur reads version {schema.VERSION}.")
-
-    @property
-    def is_taken_over(self) -> bool:
-        """Whether this process took over from another one that held the write lock."""
-        return self._lock is not None and self._lock.from_another
+    def _open_for_writing(self, file: str | None, takeover: bool) -> None:
+        self._release = fencing.acquire_write_lock(self.engine, takeover=takeover)
+        self.is_taken_over = self._release is None
+        if file is not None and not self.is_taken_over:
+            check_wal(file)
+        with self.writing() as connection:
+            fencing.check_tables(connection)
+            schema.metadata.create_all(connection)
+            if self._mark is not None:
+                fencing.check_mark(connection, self._mark)
+            self._epoch = fencing.next_epoch(connection)
+        self._appender = Appender(self.engine, self._epoch)
+        self._file = None if file is None else StoreFile(file)
 
     def close(self) -> None:
         """Close the connections and files, and release the write lock."""
@@ -116,20 +111,17 @@ class Store:
         self.engine.dispose()
         if self._mark is not None:
             self._mark.close()
-        if self._lock is not None:
-            self._lock.release()
-
-    @property
-    def is_writing(self) -> bool:
-        """Whether the store is open for appending."""
-        return self._epoch is not None
+        if self._release is not None:
+            self._release()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open an exclusive write transaction; once this process has an epoch, check it first."""
         with self.engine.connect().execution_options(writing=True) as connection, connection.begin():
             if self._epoch is not None:
-                check_epoch(connection.exec_driver_sql(epoch_query(self.engine)).first(), self._epoch)
+                fencing.check_epoch(
+                    connection.exec_driver_sql(fencing.epoch_query(self.engine)).first(), self._epoch
+                )
             yield connection
         self._checkpoint_if_possible()  # such a transaction is rare or large
 
@@ -160,16 +152,14 @@ class Store:
     def streams(self) -> dict[str, int]:
         """Return the numbers of streams by name, without deleted streams."""
         table = schema.streams
+        query = select(table.c.name, table.c.id).where(~table.c.name.startswith(schema.DELETED))
         with self.reading() as connection:
-            rows = connection.execute(
-                select(table.c.name, table.c.id).where(~table.c.name.startswith(schema.DELETED))
-            )
-            return {row.name: row.id for row in rows}
+            return dict(connection.execute(query).all())
 
     def last_stream(self) -> int:
         """Return the largest stream number ever assigned, 0 if there is none."""
         with self.reading() as connection:
-            return connection.execute(select(func.max(schema.streams.c.id))).scalar() or 0
+            return connection.scalar(select(func.max(schema.streams.c.id))) or 0
 
     def append(self, writes: Sequence[Write], names: dict[int, str] | None = None) -> None:
         """Append to streams in one transaction; `names` holds the names of new streams by number.
@@ -198,20 +188,23 @@ class Store:
             stream, seq, *_, hash = events[-1]
             self._mark.write((stream, seq, hash))
 
-    def events(self, stream: int, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+    def events(self, stream: int, after: int = 0, limit: float = math.inf) -> Iterator[Event]:
         """Yield the events after the one with this number, in order, at most `limit` of them."""
+        while limit > 0:
+            count = int(min(limit, SCAN_PAGE))
+            page = self._page(stream, schema.events.c.seq > after, count)
+            yield from page
+            if len(page) < count:
+                return
+            after, limit = page[-1].seq, limit - count
+
+    def _page(self, stream: int, condition: ColumnElement[bool], count: int | None = None) -> list[Event]:
+        """Return the first events of a stream that meet a condition, in order."""
         table = schema.events
         columns = [table.c[name] for name in Event._fields]
-        left = limit
-        while left is None or left > 0:
-            count = SCAN_PAGE if left is None else min(left, SCAN_PAGE)
-            query = select(*columns).where(table.c.stream == stream, table.c.seq > after)
-            with self.reading() as connection:
-                rows = connection.execute(query.order_by(table.c.seq).limit(count)).all()
-            yield from map(_event, rows)
-            if len(rows) < count:
-                return
-            after, left = rows[-1].seq, None if left is None else left - count
+        query = select(*columns).where(table.c.stream == stream, condition).order_by(table.c.seq).limit(count)
+        with self.reading() as connection:
+            return list(map(Event._make, connection.execute(query)))
 
     def event(self, stream: int, seq: int) -> Event:
         """Return one event; raise `DamagedError` if it is missing."""
@@ -222,20 +215,14 @@ class Store:
 
     def events_at(self, stream: int, seqs: Sequence[int]) -> Iterator[Event]:
         """Yield the events with these numbers in order, at most `LOOKUP_PAGE` in memory at a time."""
-        table = schema.events
-        columns = [table.c[name] for name in Event._fields]
         for start in range(0, len(seqs), LOOKUP_PAGE):
-            in_page = table.c.seq.in_(seqs[start : start + LOOKUP_PAGE])
-            with self.reading() as connection:
-                query = select(*columns).where(table.c.stream == stream, in_page).order_by(table.c.seq)
-                rows = connection.execute(query).all()
-            yield from map(_event, rows)
+            yield from self._page(stream, schema.events.c.seq.in_(seqs[start : start + LOOKUP_PAGE]))
 
     def last(self, stream: int) -> int:
         """Return the number of the last event, 0 if there is none."""
         query = select(func.max(schema.events.c.seq)).where(schema.events.c.stream == stream)
         with self.reading() as connection:
-            return connection.execute(query).scalar() or 0
+            return connection.scalar(query) or 0
 
     def find(self, stream: int, ids: Sequence[str]) -> dict[str, int]:
         """Return the number of the event of each example, without unknown ids."""
@@ -245,13 +232,13 @@ class Store:
             for start in range(0, len(ids), SCAN_PAGE):
                 page = ids[start : start + SCAN_PAGE]
                 query = select(table.c.id, table.c.seq).where(table.c.stream == stream, table.c.id.in_(page))
-                seqs.update({row.id: row.seq for row in connection.execute(query)})
+                seqs.update(connection.execute(query).all())
         return seqs
 
     def fact(self, name: str) -> str:
         """Return the value of a fact."""
         with self.reading() as connection:
-            return _fact(connection, name)
+            return str(connection.scalar(select(schema.facts.c.value).where(schema.facts.c.name == name)))
 
 
 def parsed(url: str) -> URL:
@@ -291,15 +278,6 @@ def _engine(url: URL, **options: Any) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine
-
-
-def _event(row: Any) -> Event:
-    seq, kind, at, actor, payload, digest, hash = row
-    return Event(seq, kind, at, actor, bytes(payload), bytes(digest), bytes(hash))
-
-
-def _fact(connection: Connection, name: str) -> str:
-    return str(connection.execute(select(schema.facts.c.value).where(schema.facts.c.name == name)).scalar())
 
 
 @contextmanager

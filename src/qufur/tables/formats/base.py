@@ -41,6 +41,7 @@ class TableFile(ABC):
     truth: str | None = None
     dialect: Dialect | None = None
     format: ClassVar[str]
+    _count: int
 
     def __init__(self, path: Path) -> None:
         self.path, self.numbers, self.notes = path, {}, []
@@ -49,9 +50,9 @@ class TableFile(ABC):
         """Return the columns that are not inputs; arguments replace the reserved columns."""
         return [name for name in (target or self.target, domain or self.domain, self.truth) if name]
 
-    @abstractmethod
     def count(self) -> int:
-        """Return the number of rows."""
+        """Return the number of rows; formats that do not know it when they open a file override this."""
+        return self._count
 
     @abstractmethod
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:

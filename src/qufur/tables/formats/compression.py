@@ -12,7 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
-from qufur.errors import invalid, missing_extra
+from qufur.errors import import_extra, invalid
 from qufur.tables.batch import shown
 from qufur.tables.formats.base import unreadable
 
@@ -22,17 +22,7 @@ _SAVE = "Save it as UTF-8: in Excel as 'CSV UTF-8', elsewhere with iconv -f cp12
 
 def zstandard() -> Any:
     """Return the package `zstandard`, or raise an error that names the extra to install."""
-    try:
-        import zstandard
-    except ImportError:
-        raise missing_extra("zstandard", "zstd", "a .zst file") from None
-    return zstandard
-
-
-def open_zstd(path: Path, mode: str, **options: Any) -> IO[Any]:
-    """Open a file to read its bytes, "rb", or its text, "rt"."""
-    raw = io.BufferedReader(_ZstdReader(path), _CHUNK_BYTES)
-    return io.TextIOWrapper(raw, **options) if mode == "rt" else raw
+    return import_extra("zstandard", "zstd", "a .zst file")
 
 
 class _ZstdReader(io.RawIOBase):
@@ -42,37 +32,31 @@ class _ZstdReader(io.RawIOBase):
     """
 
     def __init__(self, path: Path) -> None:
-        self._unpack = zstandard().ZstdDecompressor()
-        self._frame: Any = None
-        self._rest = b""
-        self._file = path.open("rb")
+        self._chunks, self._rest = _unpacked(path), b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._rest and self._fill():
-            pass
+        self._rest = self._rest or next(filter(None, self._chunks), b"")
         chunk, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
         buffer[: len(chunk)] = chunk
         return len(chunk)
 
     def close(self) -> None:
-        self._file.close()
+        self._chunks.close()
         super().close()
 
-    def _fill(self) -> bool:
-        """Decompress the next chunk, of this frame or of a new one; return False at the end of the file."""
-        packed = self._frame.unused_data if self._frame and self._frame.eof else b""
-        packed = packed or self._file.read(_CHUNK_BYTES)
-        if not packed:
-            if self._frame and not self._frame.eof:
-                raise EOFError("it ends too early")
-            return False
-        if self._frame is None or self._frame.eof:
-            self._frame = self._unpack.decompressobj()
-        self._rest = self._frame.decompress(packed)
-        return True
+
+def _unpacked(path: Path) -> Generator[bytes, None, None]:
+    """Yield the decompressed chunks of a file, which has one frame or several."""
+    unpack, frame = zstandard().ZstdDecompressor(), None
+    with path.open("rb") as file:
+        while packed := (frame.unused_data if frame and frame.eof else b"") or file.read(_CHUNK_BYTES):
+            frame = unpack.decompressobj() if frame is None or frame.eof else frame
+            yield frame.decompress(packed)
+    if frame and not frame.eof:
+        raise EOFError("it ends too early")
 
 
 def lines(path: Path) -> Generator[str, None, None]:
@@ -98,9 +82,12 @@ def _reading_error(path: Path, error: Exception) -> Exception:
 
 
 def open_file(path: Path, mode: str, **options: Any) -> IO[Any]:
-    """Open a file that may be compressed, as its suffix says."""
+    """Open a file that may be compressed, as its suffix says, to read its bytes, "rb", or its text, "rt"."""
     suffix = path.suffix.lower()
-    opener: Any = gzip.open if suffix == ".gz" else open_zstd if suffix == ".zst" else open
+    if suffix == ".zst":
+        raw = io.BufferedReader(_ZstdReader(path), _CHUNK_BYTES)
+        return io.TextIOWrapper(raw, **options) if mode == "rt" else raw
+    opener: Any = gzip.open if suffix == ".gz" else open
     file: IO[Any] = opener(path, mode, **options)
     return file
 
@@ -108,16 +95,9 @@ def open_file(path: Path, mode: str, **options: Any) -> IO[Any]:
 def _first_undecodable(path: Path) -> str:
     """Describe the first line that is not UTF-8, and how Windows-1252 would decode it."""
     with open_file(path, "rb") as file:
-        number, line = next(pair for pair in enumerate(file, 1) if not _decodes(pair[1]))
+        numbered = enumerate(file, 1)
+        number, line = next(pair for pair in numbered if pair[1].decode(errors="ignore").encode() != pair[1])
     if b"\0" in line:
         return f"other bytes in line {number}, which look like UTF-16"
     word = next((word for word in line.decode("cp1252", "replace").split() if not word.isascii()), "")
     return f"other bytes in line {number}, {shown(word)} in Windows-1252"
-
-
-def _decodes(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

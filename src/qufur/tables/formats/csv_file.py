@@ -35,13 +35,11 @@ def header_notes(columns: list[str], path: Path) -> list[str]:
     decimals = [name for name in numeric if not name.isdecimal()]
     if not numeric or columns == [str(index) for index in range(len(columns))]:
         return []
-    all_numbers = len(numeric) == len(columns)
+    all_numbers, name = len(numeric) == len(columns), (decimals or numeric)[0]
     if all_numbers and (decimals or len(set(columns)) < len(columns)):
-        received = f"numbers such as {(decimals or numeric)[0]!r}"
-        raise invalid("header", path.name, "names of columns", received, f"{_REMEDY}.")
+        raise invalid("header", path.name, "names of columns", f"numbers such as {name!r}", f"{_REMEDY}.")
     if not (all_numbers or decimals):
         return []
-    name = (decimals or numeric)[0]
     return [f"{path.name}: a column is called {name}; if that is a cell, the header is missing. {_REMEDY}."]
 
 
@@ -79,9 +77,7 @@ class CsvFile(TableFile):
             check_width(_width(head, separator), path)
             head += islice(text, HEAD - 1)
         self.dialect = dialect_of(head, separator, decimal, default, expected)
-        detected = self.dialect
-        if default is not None:
-            detected = dialect_of(head, separator, decimal, columns=expected)
+        detected = dialect_of(head, separator, decimal, columns=expected) if default else self.dialect
         default = default or Dialect()
         given = Dialect(separator or default.separator, decimal or default.decimal)
         self.notes = self.dialect.describe(path.name, given, detected)

@@ -37,10 +37,6 @@ class JsonLines(TableFile):
             raise no_rows(path)
         self.columns = list(names)
 
-    def count(self) -> int:
-        """Return the number of rows counted by the constructor."""
-        return self._count
-
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Yield batches of `size` rows."""
         names = columns or self.columns

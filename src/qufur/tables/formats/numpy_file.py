@@ -14,8 +14,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from qufur.errors import invalid
-from qufur.tables.batch import Batch, Column
-from qufur.tables.cells import clean
+from qufur.tables.batch import Batch
+from qufur.tables.cells import Column, clean
 from qufur.tables.formats.base import TableFile, no_rows, unreadable
 
 Header = tuple[tuple[int, ...], bool, np.dtype[Any]]
@@ -37,27 +37,23 @@ class NpyFile(TableFile):
         if self._dtype.kind not in "biuf" or len(shape) != 2:
             received = f"{self._dtype} values of shape {shape}"
             raise invalid("array", path.name, "a numeric matrix (T, d)", received)
-        self._rows, self._dim = shape
-        if not self._rows or not self._dim:
+        self._count, self._dim = shape
+        if not self._count or not self._dim:
             raise no_rows(path)
-        expected = self._start + self._rows * self._dim * self._dtype.itemsize
+        expected = self._start + self._count * self._dim * self._dtype.itemsize
         if path.stat().st_size < expected:
             raise unreadable(path, "NPY", EOFError(f"{path.stat().st_size} bytes instead of {expected}"))
         self.columns = _numbered(self._dim)
-
-    def count(self) -> int:
-        """Return the number of rows in the header."""
-        return self._rows
 
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Read `size` rows at a time."""
         names = columns or self.columns
         indices = [int(name[1:]) for name in names]
         with self.path.open("rb") as file:
-            for first in range(0, self._rows, size):
-                count = min(size, self._rows - first)
+            for first in range(0, self._count, size):
+                count = min(size, self._count - first)
                 if self._by_column:
-                    arrays = [self._read(file, j * self._rows + first, count) for j in indices]
+                    arrays = [self._read(file, j * self._count + first, count) for j in indices]
                 else:
                     block = self._read(file, first * self._dim, count * self._dim).reshape(count, -1)
                     arrays = [block[:, j] for j in indices]
@@ -84,12 +80,16 @@ class NpzFile(TableFile):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._shapes = self._find_shapes()
-        self._rows = self._shapes.get(INPUTS, next(iter(self._shapes.values()), (0,)))[0]
-        if not self._rows:
+        self._count = self._shapes.get(INPUTS, next(iter(self._shapes.values()), (0,)))[0]
+        if not self._count:
             raise no_rows(path)
         for name, shape in list(self._shapes.items()):
-            if shape[0] != self._rows:
-                self._ignore(name, shape)
+            if shape[0] == self._count:
+                continue
+            if INPUTS not in self._shapes or name in _ROLES:
+                allowed = f"of {self._count} rows like the others"
+                raise invalid(f"array {name!r}", path.name, allowed, f"shape {shape}")
+            del self._shapes[name]  # names of features, for example
         self.columns = list(self._shapes)
         self.target, self.domain, self.truth = (
             name if len(self._shapes.get(name, ())) == 1 else None for name in _ROLES
@@ -98,29 +98,18 @@ class NpzFile(TableFile):
             numbers = _numbered(self._shapes[INPUTS][1])
             self.numbers = {name: (INPUTS, index) for index, name in enumerate(numbers)}
 
-    def count(self) -> int:
-        """Return the number of rows in the headers."""
-        return self._rows
-
     def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
         """Read `size` rows of every array at a time."""
         named = columns or self.columns
         names = list(dict.fromkeys(name if name in self._shapes else INPUTS for name in named))
         parts = zip(*(_parts(self.path, name, size) for name in names), strict=True)
-        for first in range(1, self._rows + 1, size):
+        for first in range(1, self._count + 1, size):
             with self.sound():
                 arrays = map(_column, next(parts))
             cells = dict(zip(names, arrays, strict=True))
             yield Batch(cells, first, self.path.name, self.numbers)
         with self.sound():
             next(parts, None)  # reading to the end verifies the checksum of the array
-
-    def _ignore(self, name: str, shape: tuple[int, ...]) -> None:
-        """Ignore an array that does not have one row per row of X, such as names of features."""
-        if INPUTS not in self._shapes or name in _ROLES:
-            allowed = f"of {self._rows} rows like the others"
-            raise invalid(f"array {name!r}", self.path.name, allowed, f"shape {shape}")
-        del self._shapes[name]
 
     def _find_shapes(self) -> dict[str, tuple[int, ...]]:
         with self.sound(), ZipFile(self.path) as archive:

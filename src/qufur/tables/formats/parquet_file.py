@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from qufur.errors import missing_extra
-from qufur.tables.batch import Batch, Column
-from qufur.tables.cells import clean
+from qufur.errors import import_extra
+from qufur.tables.batch import Batch
+from qufur.tables.cells import Column, clean
 from qufur.tables.formats.base import TableFile, no_rows
 
 if TYPE_CHECKING:
@@ -31,12 +31,9 @@ class ParquetFile(TableFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        try:
-            import polars as pl
-        except ImportError:
-            raise missing_extra("polars", "tables", "reading tables") from None
+        polars = import_extra("polars", "tables", "reading tables")
         with self.sound():
-            self._table = pl.scan_parquet(path, glob=False)
+            self._table: pl.LazyFrame = polars.scan_parquet(path, glob=False)
             self.columns = self._table.collect_schema().names()
             self._head = self._table.head(1).collect()
         if self._head.is_empty():
