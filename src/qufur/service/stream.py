@@ -327,8 +327,10 @@ class Stream:
             X = self.inputs([rows[id] for id in reopened])
             self._learn(reopened, X, np.array([labels[id] for id in reopened]))
         if pending:
-            values, options = np.array(list(pending.values())), {"exact_ids": True, "accept_outliers": True}
-            self.workbook.tell(list(pending), values, REQUEST, replace=replace, **options)
+            values = np.array(list(pending.values()))
+            self.workbook.tell(
+                list(pending), values, REQUEST, exact_ids=True, replace=replace, accept_outliers=True
+            )
         self._close(labels)
         self._error = None
 
