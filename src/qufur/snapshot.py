@@ -15,7 +15,7 @@ from qufur.arrays import is_integer, strip_prefix
 from qufur.errors import invalid
 from qufur.file_upgrades import upgraded
 from qufur.models import Model
-from qufur.models.capabilities import HasExperts, UsesEstimators
+from qufur.models.capabilities import HasExperts
 from qufur.pending import restore_pending, save_pending
 from qufur.rules import Rule
 from qufur.storage import container
@@ -40,7 +40,7 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
         remedy = "Use another generator to save the learner."
         raise invalid("seed", "Learner.save", f"a generator over one of {sorted(GENERATORS)}", name, remedy)
     model = learner.model
-    estimators = model.estimators() if isinstance(model, UsesEstimators) else {}
+    estimators = model.estimators() if isinstance(model, HasExperts) else {}
     container.write(path, encode(learner), lambda content: decode(type(learner), content, estimators))
 
 

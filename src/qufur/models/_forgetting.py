@@ -44,11 +44,6 @@ class ForgettingState(LeastSquaresState):
         self.seen = 0
 
     @property
-    def takes_device(self) -> bool:
-        """False: discounts run on the host."""
-        return False
-
-    @property
     def discounts(self) -> int:
         """Number of discounts so far."""
         return self.seen // self.step
@@ -61,8 +56,12 @@ class ForgettingState(LeastSquaresState):
         """Move on by `count` examples and apply the discounts that are due."""
         before = self.discounts
         self.seen += count
-        if self.discounts > before:
-            self._discount(self.factor ** (self.discounts - before))
+        if self.discounts == before:
+            return
+        self._last_solve, factor = None, self.factor ** (self.discounts - before)
+        self.labelled.discount(factor, self.model.penalty)
+        if self._has_separate_queried:
+            cast(Gram, self.queried).discount(factor, self.model.penalty)
 
     def record(self, queries: Sequence[Pending], rows: Floats) -> None:
         """Fill in the features of queries and the number of discounts before them."""
@@ -88,12 +87,6 @@ class ForgettingState(LeastSquaresState):
         """Load a state that `save` returned."""
         super().restore(values, arrays)
         self.seen = values["seen"]
-
-    def _discount(self, factor: float) -> None:
-        self._last_solve = None
-        self.labelled.discount(factor, self.model.penalty)
-        if self._has_separate_queried:
-            cast(Gram, self.queried).discount(factor, self.model.penalty)
 
     def _root_weights(self, queries: Sequence[Pending]) -> Floats:
         since = self.discounts - np.array([query.step for query in queries], dtype=np.int64)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qufur._internal.tensors import on_host
-from qufur.arrays import Floats, strip_prefix
+from qufur.arrays import Floats, Ints, strip_prefix
 from qufur.models._least_squares_state import LeastSquaresState
-from qufur.models.engines.base import BlockEngine, predict_with_arrivals
+from qufur.models.engines.base import predict_with_arrivals
 from qufur.models.gram.posterior import Posterior
-from qufur.models.lookahead import Arrivals, BlockCost, Lookahead, QueryTerms
+from qufur.models.lookahead import Arrivals
 from qufur.pending import Pending, PendingQueries, purchase_terms
 
 if TYPE_CHECKING:
@@ -44,29 +44,10 @@ class WeightedState(LeastSquaresState):
         self.importance = importance
         self.weighted: Posterior = model.posterior()
 
-    def predict(self, X: Floats) -> Floats:
-        """Return the prediction for each row, from the labelled data alone."""
-        return self.model.unscaled(self.weighted.scores(self.model.features(X)))
-
-    def predictor(self) -> Callable[[Floats], Floats]:
-        """Return a function that predicts from a frozen copy of the current state."""
-        model, scores = self.model, self.weighted.scorer()
-        return lambda X: model.unscaled(scores(model.features(X)))
-
-    def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
-        """Return the prediction and Δ of the next input of the stream; `square` is ‖x‖²."""
-        _, uncertainty = super().predict_next(x, square)
-        return self.model.unscaled(self.weighted.score_one(self.model.feature_one(x))), uncertainty
-
     @property
-    def posteriors(self) -> list[Posterior]:
-        """All posteriors of the state."""
-        return [*super().posteriors, self.weighted]
-
-    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
-        """Look ahead without weights, and predict with them."""
-        unweighted = super().look_ahead(X)
-        return WeightedLookahead(self, unweighted) if isinstance(unweighted, BlockEngine) else unweighted
+    def predicting(self) -> Posterior:
+        """The weighted posterior."""
+        return self.weighted
 
     def record(self, queries: Sequence[Pending], rows: Floats) -> None:
         """Fill in the features and weights of queries."""
@@ -102,8 +83,11 @@ class WeightedState(LeastSquaresState):
         self.weighted = self.model.posterior()
         self.weighted.add(*self._times_roots(rows, labels))
 
-    def predict_block(self, rows: Floats, arrivals: Arrivals) -> Floats:
+    def predict_block(
+        self, rows: Any, queried: Ints, queries: Sequence[Pending], arrivals: Arrivals
+    ) -> Floats:
         """Return the scores of a block as labels arrive, including those of its queries, and learn them."""
+        self.record(queries, on_host(rows[queried]))
         answered = self.queried_rows(arrivals.queries).reshape(-1, rows.shape[1] + 1)
         X, y = self._times_roots(answered, arrivals.labels)
         return predict_with_arrivals(self.weighted, rows, X, y, arrivals.before)
@@ -123,27 +107,3 @@ class WeightedState(LeastSquaresState):
         """Multiply rows, whose last column is the weight, and their labels by the roots of the weights."""
         roots = np.sqrt(rows[:, -1:])
         return rows[:, :-1] * roots, self.model.scaled(labels) * roots[:, 0]
-
-
-class WeightedLookahead(Lookahead):
-    """Look-ahead that decides without weights and predicts with them."""
-
-    def __init__(self, state: WeightedState, unweighted: BlockEngine) -> None:
-        self._state, self._unweighted = state, unweighted
-
-    def __len__(self) -> int:
-        return len(self._unweighted)
-
-    def decide(self, terms: QueryTerms) -> BlockCost:
-        """Decide without weights."""
-        cost = self._unweighted.decide(terms)
-        self.uncertainty, self.queried = self._unweighted.uncertainty, self._unweighted.queried
-        return cost
-
-    def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
-        """Return the predictions as labels arrive, and absorb the block's queries and labels."""
-        rows = self._unweighted.X
-        self._state.record(queries, on_host(rows[self.queried]))
-        scores = self._state.predict_block(rows, arrivals)
-        self._unweighted.finish(queries, arrivals)
-        return self._state.model.unscaled(scores)

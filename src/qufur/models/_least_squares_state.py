@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from qufur.arrays import Floats, strip_prefix
+from qufur.arrays import Floats, Ints, strip_prefix
 from qufur.errors import invalid
 from qufur.models.base import State
 from qufur.models.capabilities import FreezesDiagnostics, OnDevice, Relabels
-from qufur.models.engines import block_limits, engine_for, prefetch
+from qufur.models.engines import block_limits, engine_for
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.posterior import Posterior
-from qufur.models.lookahead import BlockLimits, Lookahead
+from qufur.models.lookahead import Arrivals, BlockLimits, Lookahead
 from qufur.pending import Pending, PendingQueries, check_features, feature_rows
 
 if TYPE_CHECKING:
@@ -63,14 +63,19 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
         self._queried = posterior
 
     @property
+    def predicting(self) -> Posterior:
+        """Posterior that gives predictions."""
+        return self.labelled
+
+    @property
     def takes_device(self) -> bool:
-        """Whether a torch device can decide blocks: true for linear models."""
-        return isinstance(self.labelled, Gram)
+        """Whether a torch device can decide blocks: true for linear models; discounts run on the host."""
+        return isinstance(self.labelled, Gram) and not self.model.tags.forgets
 
     @property
     def posteriors(self) -> list[Posterior]:
         """All posteriors of the state."""
-        return [self.queried] if self.queried is self.labelled else [self.queried, self.labelled]
+        return list(dict.fromkeys([self.queried, self.labelled, self.predicting]))
 
     def block_limits(self, at_once: bool) -> BlockLimits:
         """Return the block limits of the engine."""
@@ -78,11 +83,11 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
 
     def predict(self, X: Floats) -> Floats:
         """Return the prediction for each row, from the labelled data alone."""
-        return self.model.unscaled(self.labelled.scores(self.model.features(X)))
+        return self.model.unscaled(self.predicting.scores(self.model.features(X)))
 
     def predictor(self) -> Callable[[Floats], Floats]:
         """Return a function that predicts from a frozen copy of the current state."""
-        model, scores = self.model, self.labelled.scorer()
+        model, scores = self.model, self.predicting.scorer()
         return lambda X: model.unscaled(scores(model.features(X)))
 
     def uncertainty(self, X: Floats) -> Floats:
@@ -103,7 +108,7 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
         queried.prepare_for(square + len(row) - len(x))  # an intercept adds 1
         variance, solved = queried.posterior_one(row)
         self._last_solve = None if solved is None else (variance, solved, None)
-        return model.unscaled(self.labelled.score_one(row)), model.uncertainty_of(variance)
+        return model.unscaled(self.predicting.score_one(row)), model.uncertainty_of(variance)
 
     def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead over the longest prefix of X that fits into one block without loss of precision."""
@@ -114,7 +119,9 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
     def prefetch(self, X: Any) -> None:
         """Start work on X on the device, if there is one."""
         if self.device is not None:
-            prefetch(self, X)
+            from qufur.models.engines.gpu import GpuEngine
+
+            GpuEngine.prefetch(self, X)
 
     def query(self, queries: Sequence[Pending], X: Floats) -> None:
         """Record queries for the labels of these rows."""
@@ -189,6 +196,16 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
         """Fill in the features of queries; rows are copied, since callers may overwrite theirs."""
         for query, row in zip(queries, rows, strict=True):
             query.features = row.copy()
+
+    def predict_block(
+        self, rows: Any, queried: Ints, queries: Sequence[Pending], arrivals: Arrivals
+    ) -> Floats | None:
+        """Return the scores of a block as labels arrive, or None if they are those of `labelled`.
+
+        A state with a separate posterior for predictions records the queries and learns the labels there.
+        `rows` are those of the block as they enter M, `queried` the indices of `queries` among them.
+        """
+        return None
 
     def split(self) -> None:
         """Separate the posteriors of queries and labels."""

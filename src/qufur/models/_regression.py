@@ -10,18 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from qufur.arrays import (
-    LARGEST,
-    Bools,
-    Floats,
-    Numbers,
-    as_noise,
-    as_number,
-    clipped,
-    has_square,
-    lesser,
-    set_fields,
-)
+from qufur import arrays
+from qufur.arrays import LARGEST, Bools, Floats, Numbers, clipped, lesser, set_fields
 from qufur.errors import invalid
 from qufur.models.base import Model
 from qufur.models.capabilities import ExplainsUncertainty, Widens
@@ -67,9 +57,12 @@ class Regression(Model):
         low, high = self.label_range
         return (low + high) / 2, (high - low) / 2
 
-    def loss(self, prediction: Floats, label: Floats) -> Floats:
+    def loss(self, prediction: Numbers, label: Numbers) -> Numbers:
         """Return the squared loss."""
-        return (prediction - label) ** 2
+        error = prediction - label
+        return error * error
+
+    loss_one = loss
 
     @property
     def loss_scale(self) -> float:
@@ -84,10 +77,6 @@ class Regression(Model):
     def largest_loss(self, prediction: Floats) -> Floats:
         low, high = self.label_range
         return np.maximum(abs(prediction - low), abs(high - prediction)) ** 2
-
-    def loss_one(self, prediction: float, label: float) -> float:
-        error = prediction - label
-        return error * error
 
     def largest_loss_one(self, prediction: float) -> float:
         low, high = self.label_range
@@ -110,7 +99,7 @@ def as_range(value: Any, owner: str) -> tuple[float, float]:
         low, high = 0.0, 0.0
     if not (low < high and np.isfinite(high - low)):
         raise invalid("label_range", owner, "two finite numbers (low, high) with low < high", repr(value))
-    if not has_square(high - low):
+    if not arrays.has_square(high - low):
         raise invalid(
             "label_range", owner, "such that (high - low)² neither overflows nor underflows", repr(value)
         )
@@ -147,10 +136,6 @@ class LeastSquares(Regression, ExplainsUncertainty, Widens):
         return np.asarray(self.features(x[None])[0])
 
     @abstractmethod
-    def squared_norms(self, X: Floats) -> Floats:
-        """Return ‖x‖² of each row in feature space."""
-
-    @abstractmethod
     def posterior(self) -> Posterior:
         """Return an empty posterior."""
 
@@ -185,20 +170,20 @@ class LeastSquares(Regression, ExplainsUncertainty, Widens):
 def set_uncertainty(model: Any) -> None:
     """Check and set the parameters of Δ of a model: C, λ, η and the cap."""
     owner = type(model).__name__
-    norm_bound = as_number(model.norm_bound, "norm_bound", owner, low=0)
-    if not has_square(norm_bound):
+    norm_bound = arrays.as_number(model.norm_bound, "norm_bound", owner, low=0)
+    if not arrays.has_square(norm_bound):
         raise invalid(
             "norm_bound", owner, "such that 1/C² neither overflows nor underflows", model.norm_bound
         )
     penalty = model.regularization
     if penalty is not None:
-        penalty = as_number(penalty, "regularization", owner, low=0)
+        penalty = arrays.as_number(penalty, "regularization", owner, low=0)
         if not 1 / LARGEST <= penalty <= LARGEST:
             raise invalid("regularization", owner, f"between {1 / LARGEST:g} and {LARGEST:g}", penalty)
     set_fields(
         model,
         norm_bound=norm_bound,
         regularization=penalty,
-        noise=as_noise(model.noise, owner),
+        noise=arrays.as_noise(model.noise, owner),
         cap=as_flag(model.cap, "cap", owner),
     )

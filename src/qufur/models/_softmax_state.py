@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qufur.arrays import Floats, Ints, strip_prefix
+from qufur.arrays import Floats, strip_prefix
 from qufur.models.base import State
 from qufur.models.capabilities import Probabilistic
+from qufur.models.engines.base import predict_between_labels
 from qufur.models.gram.gram import Gram
 from qufur.models.gram.update import cholesky_of_sum, forward
-from qufur.models.lookahead import Arrivals, BlockCost, BlockLimits, Lookahead, OneRow, QueryTerms
+from qufur.models.lookahead import Arrivals, BlockCost, BlockLimits, Lookahead, OneByOneState, QueryTerms
 from qufur.pending import Pending, PendingQueries, check_features, feature_rows
 
 if TYPE_CHECKING:
-    from qufur.models.softmax import FisherSoftmax, Softmax
+    from qufur.models.softmax import Softmax
 
 
-class SoftmaxState(State, Probabilistic):
-    """State of a linear model (`inputs`), which gives Δ, and trained weights (`trainer`).
-
-    The linear state gets every query and every arrival, with 0 for every label: labels go to the trainer.
-    """
+class ClassifierState(State, Probabilistic):
+    """State with trained weights (`trainer`), which give the predictions."""
 
     model: Softmax
 
     def __init__(self, model: Softmax, pending: PendingQueries | None = None) -> None:
         super().__init__(model, pending)
-        self.inputs = model.raw.start(self.pending)
         self.trainer = model.training.start(model.dim, model.classes)
-
-    def block_limits(self, at_once: bool) -> BlockLimits:
-        """Return the block limits of the linear state."""
-        return self.inputs.block_limits(at_once)
 
     def predict(self, X: Floats) -> Floats:
         """Return the most probable class of each row, from the labelled data alone."""
@@ -43,6 +36,21 @@ class SoftmaxState(State, Probabilistic):
     def probabilities(self, X: Floats) -> Floats:
         """Return the probability of each class, for each row."""
         return self.trainer.probabilities(X)
+
+
+class SoftmaxState(ClassifierState):
+    """State of a linear model (`inputs`), which gives Δ, and trained weights (`trainer`).
+
+    The linear state gets every query and every arrival, with 0 for every label: labels go to the trainer.
+    """
+
+    def __init__(self, model: Softmax, pending: PendingQueries | None = None) -> None:
+        super().__init__(model, pending)
+        self.inputs = model.raw.start(self.pending)
+
+    def block_limits(self, at_once: bool) -> BlockLimits:
+        """Return the block limits of the linear state."""
+        return self.inputs.block_limits(at_once)
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
@@ -71,9 +79,8 @@ class SoftmaxState(State, Probabilistic):
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not queried, in this order."""
-        classes = labels.astype(np.int64)
         self.inputs.learn(X, np.zeros(len(X)))
-        self.trainer.learn(X, classes)
+        self.trainer.learn(X, labels.astype(np.int64))
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
@@ -111,67 +118,33 @@ class SoftmaxLookahead(Lookahead):
         rows = self._state.inputs.rows_of(arrivals.queries)
         unlabelled = Arrivals(arrivals.queries, np.zeros(len(classes)), arrivals.before)
         self._look.finish(queries, unlabelled)
-        return self._predict_and_train(rows, classes, arrivals.before)
-
-    def _predict_and_train(self, rows: Floats, classes: Ints, before: Ints) -> Floats:
-        trainer, predictions, start = self._state.trainer, np.empty(len(self._X)), 0
-        for stop in np.unique(before).tolist():
-            predictions[start:stop] = trainer.predict(self._X[start:stop])
-            trainer.learn(rows[before == stop], classes[before == stop])
-            start = stop
-        predictions[start:] = trainer.predict(self._X[start:])
-        return predictions
+        trainer = self._state.trainer
+        return predict_between_labels(trainer.predict, trainer.learn, self._X, rows, classes, arrivals.before)
 
 
-class FisherState(State, Probabilistic):
+class FisherState(ClassifierState, OneByOneState):
     """Trained weights and their Fisher information, recomputed when weights or queries change."""
-
-    model: FisherSoftmax
-
-    def __init__(self, model: FisherSoftmax, pending: PendingQueries | None = None) -> None:
-        super().__init__(model, pending)
-        self.trainer = model.training.start(model.dim, model.classes)
-        self._information: Information | None = None
-
-    def predict(self, X: Floats) -> Floats:
-        """Return the most probable class of each row, from the labelled data alone."""
-        return self.trainer.predict(X)
-
-    def probabilities(self, X: Floats) -> Floats:
-        """Return the probability of each class, for each row."""
-        return self.trainer.probabilities(X)
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query and every label so far."""
-        if self._information is None:
-            self._information = self._compute_information()
+        if self._derived is None:
+            pending = feature_rows(self.pending.values()).reshape(-1, self.model.dim)
+            rows = np.concatenate([self.trainer.inputs.astype(np.float64), pending])
+            penalty = self.model.raw.penalty
+            form = DualInformation if DualInformation.suits(rows, penalty) else PrimalInformation
+            self._derived = form(rows, self._class_variances(rows), penalty)
         return self.model.raw.uncertainty_of(
-            np.sum(self._information.variances(X) * self._class_variances(X), axis=1)
+            np.sum(self._derived.variances(X) * self._class_variances(X), axis=1)
         )
-
-    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
-        """Look ahead over the first row alone: labels change Δ of later rows."""
-        return OneRow(self, X[:1])
-
-    def query(self, queries: Sequence[Pending], X: Floats) -> None:
-        """Record queries for the labels of these rows."""
-        for query, row in zip(queries, X, strict=True):
-            query.features = row.copy()
-        self._information = None
 
     def label(self, queries: Sequence[Pending], labels: Floats) -> None:
         """Learn the labels of recorded queries, in this order."""
-        self.trainer.learn(feature_rows(queries), labels.astype(np.int64))
-        self._information = None
-
-    def retract(self, query: Pending) -> None:
-        """Remove a recorded query."""
-        self._information = None
+        self.learn(feature_rows(queries), labels)
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not queried, in this order."""
         self.trainer.learn(X, labels.astype(np.int64))
-        self._information = None
+        self._derived = None
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
@@ -181,30 +154,17 @@ class FisherState(State, Probabilistic):
         """Load a state that `save` returned."""
         check_features(self.pending, self.model.dim)
         self.trainer.restore(arrays)
-        self._information = None
-
-    def _compute_information(self) -> Information:
-        pending = feature_rows(self.pending.values()).reshape(-1, self.model.dim)
-        rows = np.concatenate([self.trainer.inputs.astype(np.float64), pending])
-        weights, penalty = self._class_variances(rows), self.model.raw.penalty
-        if DualInformation.suits(rows, penalty):
-            return DualInformation(rows, weights, penalty)
-        return PrimalInformation(rows, weights, penalty)
+        self._derived = None
 
     def _class_variances(self, X: Floats) -> Floats:
         P = self.probabilities(X)
         return P * (1.0 - P)
 
 
-class Information(Protocol):
-    """F_k = λI + Σ_i w_ik x_i x_iᵀ for every class k, of inputs X (n × d) and weights w (n × classes)."""
-
-    def variances(self, Z: Floats) -> Floats:
-        """Return ‖z‖² in F_k⁻¹ for each row z and class k."""
-
-
 class DualInformation:
-    """The dual form: with R the root of w_k on the diagonal, F_k⁻¹ = (I − XᵀR(λI + R XXᵀ R)⁻¹RX)/λ.
+    """F_k = λI + Σ_i w_ik x_i x_iᵀ for every class k, of inputs X (n × d) and weights w (n × classes).
+
+    This is the dual form: with R the root of w_k on the diagonal, F_k⁻¹ = (I − XᵀR(λI + R XXᵀ R)⁻¹RX)/λ.
 
     One product X Xᵀ serves all classes: n²d + classes · n³/3 flops.
     """
@@ -232,7 +192,7 @@ class DualInformation:
 
 
 class PrimalInformation:
-    """One `Gram` per class, which controls its own conditioning."""
+    """The F_k of `DualInformation` as one `Gram` per class, which controls its own conditioning."""
 
     def __init__(self, X: Floats, weights: Floats, regularization: float) -> None:
         self._grams = [Gram(X.shape[1], regularization) for _ in weights.T]

@@ -1,7 +1,7 @@
 """Optional abilities of models and of states: a class inherits those that it has.
 
-Callers check with `isinstance`. `Widens`, `ExplainsUncertainty`, `UsesEstimators`, `HasExperts` and
-`PlansWithoutExperts` are abilities of models; the others are abilities of states.
+Callers check with `isinstance`. `Widens`, `ExplainsUncertainty` and `HasExperts` are abilities of models; the
+others are abilities of states.
 """
 
 from __future__ import annotations
@@ -68,24 +68,16 @@ class ExplainsUncertainty(ABC):
         """Return a mask of the Δ that reached the cap."""
 
 
-class UsesEstimators(ABC):
-    """Model with third-party estimators, which files store by name only."""
-
-    @abstractmethod
-    def estimators(self) -> dict[str, Any]:
-        """Return these estimators by class name."""
-
-
 class HasExperts(ABC):
     """Model of named experts; a file may have been saved with others."""
 
     @abstractmethod
+    def estimators(self) -> dict[str, Any]:
+        """Return the third-party estimators, which files store by name only, by class name."""
+
+    @abstractmethod
     def with_current_experts(self, content: Content) -> Content:
         """Return the content of a learner's file for the experts of this version."""
-
-
-class PlansWithoutExperts(ABC):
-    """Model that learns slowly, and knows a fast one with the same queries for simulations."""
 
     @abstractmethod
     def without_experts(self) -> Model:

@@ -15,8 +15,8 @@ from qufur.errors import invalid
 from qufur.hypotheses import FiniteLinear, HypothesisClass, LinearBall, described
 from qufur.hypotheses.base import squared_radius
 from qufur.models._regression import Regression, as_flag
-from qufur.models.base import State, Tags
-from qufur.models.lookahead import Lookahead, OneRow
+from qufur.models.base import Tags
+from qufur.models.lookahead import OneByOneState
 from qufur.pending import Pending, PendingQueries, check_features
 
 MAX_DISAGREEMENT = 2.0
@@ -84,15 +84,26 @@ class ConfidenceSet(Regression):
         hypotheses = described(value) if isinstance(value, Mapping) else value
         if not isinstance(hypotheses, HypothesisClass):
             raise invalid("hypotheses", "ConfidenceSet", "a HypothesisClass", type(hypotheses).__name__)
+        probability = self.failure_probability
+        is_real = isinstance(probability, numbers.Real) and not isinstance(probability, bool)
+        if not (is_real and 0 < probability < 1):
+            raise invalid("failure_probability", "ConfidenceSet", "in (0, 1)", repr(probability))
         set_fields(
             self,
             hypotheses=hypotheses,
             dim=hypotheses.dim,
             noise=as_noise(self.noise, "ConfidenceSet"),
-            failure_probability=_as_probability(self.failure_probability),
+            failure_probability=float(probability),
             cap=as_flag(self.cap, "cap", "ConfidenceSet"),
         )
-        self._set_radius()
+        if self.radius is not None:
+            set_fields(self, radius=as_number(self.radius, "radius", "ConfidenceSet", low=0))
+        if self.horizon is not None:
+            set_fields(self, horizon=as_count(self.horizon, "horizon", "ConfidenceSet"))
+        elif self.radius is None:
+            remedy = "The paper's β depends on T; radius=... sets it to a constant instead."
+            raise invalid("horizon", "ConfidenceSet", "given if radius is not", "None", remedy)
+        self.beta(0)  # raises now, not during a stream, for a class without a covering number
 
     def beta(self, count: int) -> float:
         """Return β after `count` queries: `radius`, or the paper's (Equation "beta_k").
@@ -129,18 +140,8 @@ class ConfidenceSet(Regression):
             cls(LinearBall(dim), horizon=90, noise=0.05, label_range=(1, 5)),
         ]
 
-    def _set_radius(self) -> None:
-        if self.radius is not None:
-            set_fields(self, radius=as_number(self.radius, "radius", "ConfidenceSet", low=0))
-        if self.horizon is not None:
-            set_fields(self, horizon=as_count(self.horizon, "horizon", "ConfidenceSet"))
-        elif self.radius is None:
-            remedy = "The paper's β depends on T; radius=... sets it to a constant instead."
-            raise invalid("horizon", "ConfidenceSet", "given if radius is not", "None", remedy)
-        self.beta(0)  # raises now, not during a stream, for a class without a covering number
 
-
-class ConfidenceState(State):
+class ConfidenceState(OneByOneState):
     """Labelled data and pending queries; the fit and the confidence set are derived from them.
 
     Both are computed on first use after a change, from sorted data: they do not depend on the order in which
@@ -154,7 +155,6 @@ class ConfidenceState(State):
         self.X: list[Floats] = []
         self.y: list[float] = []
         self._fit: Floats | None = None
-        self._disagreement: Any = None
 
     @property
     def fitted(self) -> Floats:
@@ -171,32 +171,18 @@ class ConfidenceState(State):
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
-        if self._disagreement is None:
+        if self._derived is None:
             pending = [query.features for query in self.pending.values()]
             queried = _matrix([*self.X, *pending], self.model.hypotheses.dim)
             queried = queried[np.lexsort(queried.T)]
             beta = self.model.beta(len(queried))
-            self._disagreement = self.model.hypotheses.confidence_set(queried, self.fitted, beta)
-        disagreement: Floats = self._disagreement(X)
+            self._derived = self.model.hypotheses.confidence_set(queried, self.fitted, beta)
+        disagreement: Floats = self._derived(X)
         return (np.minimum(disagreement, MAX_DISAGREEMENT) if self.model.cap else disagreement) ** 2
-
-    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
-        """Look ahead over the first row alone: labels may change Δ of later rows."""
-        return OneRow(self, X[:1])
-
-    def query(self, queries: Sequence[Pending], X: Floats) -> None:
-        """Record queries for the labels of these rows; they enter the sum of 𝓕_t immediately."""
-        for query, row in zip(queries, X, strict=True):
-            query.features = row.copy()
-        self._disagreement = None
 
     def label(self, queries: Sequence[Pending], labels: Floats) -> None:
         """Learn the labels of recorded queries."""
         self._add_labelled([query.features for query in queries], labels)
-
-    def retract(self, query: Pending) -> None:
-        """Remove a recorded query whose label will never arrive."""
-        self._disagreement = None
 
     def learn(self, X: Floats, labels: Floats) -> None:
         """Learn labels that were not queried."""
@@ -205,7 +191,7 @@ class ConfidenceState(State):
 
     def __getstate__(self) -> dict[str, Any]:
         # Derived values are omitted: functions cannot be pickled.
-        return {**vars(self), "_fit": None, "_disagreement": None}
+        return {**vars(self), "_fit": None, "_derived": None}
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""
@@ -217,20 +203,13 @@ class ConfidenceState(State):
         check_shapes(arrays, {"X": "nd", "y": "n"}, d=self.model.hypotheses.dim)
         check_features(self.pending, self.model.hypotheses.dim)
         self.X, self.y = list(arrays["X"]), arrays["y"].tolist()
-        self._fit = self._disagreement = None
+        self._fit = self._derived = None
 
     def _add_labelled(self, rows: Sequence[Any], labels: Floats) -> None:
         self.X.extend(rows)
         self.y.extend(self.model.scaled(labels).tolist())
-        self._fit = self._disagreement = None
+        self._fit = self._derived = None
 
 
 def _matrix(rows: Sequence[Any], dim: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), dim)
-
-
-def _as_probability(value: Any) -> float:
-    is_real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not (is_real and 0 < value < 1):
-        raise invalid("failure_probability", "ConfidenceSet", "in (0, 1)", repr(value))
-    return float(value)

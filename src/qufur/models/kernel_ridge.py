@@ -105,8 +105,7 @@ class KernelRidge(LeastSquares):
         return model, new_state
 
     def describe(self) -> dict[str, Any]:
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**fields, "kernel": describe_kernel(self.kernel)}
+        return super().describe() | {"kernel": describe_kernel(self.kernel)}
 
     @classmethod
     def examples(cls, dim: int) -> Sequence[KernelRidge]:

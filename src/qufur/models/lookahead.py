@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -176,3 +176,24 @@ class OneRow(Lookahead):
             self._state.label(arrivals.queries, arrivals.labels)
         self._state.advance(1)
         return np.array([self._prediction])
+
+
+class OneByOneState(State):
+    """Base of states in which labels change Δ of later rows, so that rows are decided one by one."""
+
+    _derived: Any = None
+    """What Δ is computed from; None after a change, until the next use."""
+
+    def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
+        """Look ahead over the first row alone."""
+        return OneRow(self, X[:1])
+
+    def query(self, queries: Sequence[Pending], X: Floats) -> None:
+        """Record queries for the labels of these rows; Δ falls immediately."""
+        for query, row in zip(queries, X, strict=True):
+            query.features = row.copy()
+        self._derived = None
+
+    def retract(self, query: Pending) -> None:
+        """Remove a recorded query whose label will never arrive."""
+        self._derived = None

@@ -74,7 +74,10 @@ class Ridge(LeastSquares):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        half_life = self.half_life
+        half_life, importance = self.half_life, self.importance
+        is_real = isinstance(importance, Real) and not isinstance(importance, bool)
+        if not (is_real and 0 <= float(importance) <= 1):
+            raise invalid("importance", "Ridge", "a number from 0 to 1", repr(importance))
         if half_life is not None:
             half_life = as_count(half_life, "half_life", "Ridge", remedy="None never forgets.")
         set_fields(
@@ -85,7 +88,7 @@ class Ridge(LeastSquares):
                 self.intercept_penalty, "intercept_penalty", "Ridge", low=1e-12, high=1.0
             ),
             half_life=half_life,
-            importance=_as_importance(self.importance),
+            importance=float(importance),
         )
         if self.importance and half_life is not None:
             received = f"{self.importance:g} beside half_life={half_life}"
@@ -155,10 +158,3 @@ class Ridge(LeastSquares):
             cls(dim, regularization=0.2, half_life=100),
             cls(dim, regularization=0.2, importance=0.7),
         ]
-
-
-def _as_importance(value: Any) -> float:
-    is_real = isinstance(value, Real) and not isinstance(value, bool)
-    if not (is_real and 0 <= float(value) <= 1):
-        raise invalid("importance", "Ridge", "a number from 0 to 1", repr(value))
-    return float(value)

@@ -16,7 +16,7 @@ from qufur.arrays import Floats, Ints, as_count, as_inputs, as_noise, as_number,
 from qufur.errors import invalid
 from qufur.learner import Learner
 from qufur.models import Model, Ridge
-from qufur.models.capabilities import PlansWithoutExperts
+from qufur.models.capabilities import HasExperts
 from qufur.planning.outcome import Forecast, Part, Plan, Spread
 from qufur.planning.pilot import Pilot
 from qufur.rules import QuFUR, Rule, Steady
@@ -313,7 +313,7 @@ def _as_stream(inputs: Stream | ArrayLike, model: Model) -> Stream:
 
 def _fast_model(model: Model) -> Model:
     """Return a model with the same queries that learns fast."""
-    return model.without_experts() if isinstance(model, PlansWithoutExperts) else model
+    return model.without_experts() if isinstance(model, HasExperts) else model
 
 
 def matching_parameter(

@@ -273,9 +273,9 @@ def test_estimator_warnings_of_every_fit_are_suppressed():
 
 def test_estimator_gets_weights_and_seed_when_it_takes_them():
     rows = sample()
-    expert = EstimatorExpert(ExtraTreesRegressor(3), 1.0, half_life=10, seed=5)
+    expert = EstimatorExpert(ExtraTreesRegressor(3), 1.0, seed=5)
     expert.fit(rows, rows.X, rows.y[:, None])
-    theirs = ExtraTreesRegressor(3, random_state=5).fit(rows.X, rows.y, sample_weight=rows.weights(1.0, 10))
+    theirs = ExtraTreesRegressor(3, random_state=5).fit(rows.X, rows.y, sample_weight=rows.weights(1.0, inf))
     np.testing.assert_allclose(expert.predict(rows.X, rows.X)[:, 0, 0], theirs.predict(rows.X))
 
 

@@ -1,7 +1,6 @@
 """Estimators that overwrite their arguments: the data of learner and caller stay unchanged."""
 
 import threading
-from math import inf
 
 import numpy as np
 import pytest
@@ -137,7 +136,7 @@ def test_each_estimator_gets_its_own_arrays():
 
 
 def test_scaled_estimator_gets_copies():
-    expert = EstimatorExpert(OverwritingRegressor(), scaled=True, half_life=inf)
+    expert = EstimatorExpert(OverwritingRegressor(), scaled=True)
     learner = Learner(Experts(3), Uniform(0.5))
     learner.learn(X, Y)
     sample = learner.state.labelled.first()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qufur._internal.tensors import on_host
 from qufur.arrays import Floats
@@ -35,13 +35,6 @@ def engine_for(state: LeastSquaresState, X: Floats) -> Lookahead:
         return OneRow(state, X)
     engine = next(engine for engine in ENGINES if engine.suits(posterior, rows, squares))
     return engine(state, rows)
-
-
-def prefetch(state: LeastSquaresState, X: Any) -> None:
-    """Start work on a tensor that is likely to come next, on the state's device."""
-    from qufur.models.engines.gpu import GpuEngine
-
-    GpuEngine.prefetch(state, X)
 
 
 def block_limits(posterior: Posterior, at_once: bool, dim_on_device: int | None) -> BlockLimits:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class BlockEngine(Lookahead):
     def finish(self, queries: Sequence[Pending], arrivals: Arrivals) -> Floats:
         """Return the predictions as labels arrive, and absorb the block's queries and labels."""
         state = self._state
+        separate = state.predict_block(self.X, self.queried, queries, arrivals)
         if self._all_answered_immediately(queries, arrivals):
             scores = self.learn(state.model.scaled(arrivals.labels))
         else:
@@ -70,7 +71,7 @@ class BlockEngine(Lookahead):
             state.queried.absorb(update)
             state.close()
         state.advance(len(self.X))
-        return state.model.unscaled(scores)
+        return state.model.unscaled(scores if separate is None else separate)
 
     def _all_answered_immediately(self, queries: Sequence[Pending], arrivals: Arrivals) -> bool:
         # Then one posterior serves queries and labels.
@@ -93,7 +94,8 @@ def predict_with_arrivals(gram: Posterior, X: Floats, rows: Floats, y: Floats, b
         update = gram.update(rows[piece])
         if gram.sequential_only:  # these rows may have changed the form of M
             first, rest = before[piece.start], slice(piece.start, None)
-            scores[first:] = _predict_sequentially(gram, X[first:], rows[rest], y[rest], before[rest] - first)
+            later = X[first:], rows[rest], y[rest], before[rest] - first
+            scores[first:] = predict_between_labels(gram.scores, gram.add, *later)
             break
         gain = forward(update.L, gram.covariance(update, X))
         gain[before[piece, None] > np.arange(len(X))] = 0.0
@@ -101,12 +103,19 @@ def predict_with_arrivals(gram: Posterior, X: Floats, rows: Floats, y: Floats, b
     return np.asarray(scores)
 
 
-def _predict_sequentially(gram: Posterior, X: Floats, rows: Floats, y: Floats, before: Ints) -> Floats:
-    scores = np.empty(len(X))
-    start = 0
-    for stop in np.unique(before):
-        scores[start:stop] = gram.scores(X[start:stop])
-        gram.add(rows[before == stop], y[before == stop])
+def predict_between_labels(
+    predict: Callable[[Floats], Floats],
+    learn: Callable[[Floats, Any], object],
+    X: Floats,
+    rows: Floats,
+    labels: Any,
+    before: Ints,
+) -> Floats:
+    """Return the predictions for X while labels of `rows` arrive `before` some of them, and learn them."""
+    predictions, start = np.empty(len(X)), 0
+    for stop in np.unique(before).tolist():
+        predictions[start:stop] = predict(X[start:stop])
+        learn(rows[before == stop], labels[before == stop])
         start = stop
-    scores[start:] = gram.scores(X[start:])
-    return scores
+    predictions[start:] = predict(X[start:])
+    return predictions

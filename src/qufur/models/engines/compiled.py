@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -135,8 +135,8 @@ class CompiledEngine(BlockEngine):
         """Record the results of a loop for the rows from `start`; return the end of these rows."""
         end = start + len(variance)
         terms.record_purchases(slice(start, end), charges.T)
-        self._query = _joined(self._query, charges.any(axis=1))
-        self.variance, self.Z = _joined(self.variance, variance), _joined(self.Z, Z)
+        self._query = np.concatenate([self._query, charges.any(axis=1)])
+        self.variance, self.Z = np.concatenate([self.variance, variance]), np.concatenate([self.Z, Z])
         return end
 
     def learn(self, y: Floats) -> Floats:
@@ -165,7 +165,3 @@ class CompiledEngine(BlockEngine):
 
     def _innovation_scale(self) -> Floats:
         return np.asarray(np.sqrt(1.0 + self.variance[self.queried]))
-
-
-def _joined(first: Any, second: Any) -> Any:
-    return np.concatenate([first, second]) if len(first) else second

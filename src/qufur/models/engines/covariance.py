@@ -78,7 +78,8 @@ class CovarianceEngine(BlockEngine):
 
         Returns the queried rows among them, and L; only its lower triangle is meaningful.
         """
-        if self._in_loop(len(indices)):
+        worthwhile = len(G) >= self.min_candidates_of_loop and self.X.shape[1] <= self.max_dim_of_loop
+        if worthwhile and compiled.available():
             return self._choose_in_loop(G, indices, terms)
         cholesky, model = SequentialCholesky(G), self._state.model
         lowest = terms.lowest_threshold[indices].tolist()
@@ -89,10 +90,6 @@ class CovarianceEngine(BlockEngine):
                 if terms.buy(index, uncertainty):
                     lowest = terms.lowest_threshold[indices].tolist()
         return cholesky.factor()
-
-    def _in_loop(self, candidates: int) -> bool:
-        worthwhile = candidates >= self.min_candidates_of_loop and self.X.shape[1] <= self.max_dim_of_loop
-        return worthwhile and compiled.available()
 
     def _choose_in_loop(self, G: Floats, indices: Ints, terms: QueryTerms) -> tuple[Ints, Floats]:
         from qufur.models.engines import numba_loops

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -79,9 +80,8 @@ class EstimatorExpert(Expert):
     ----------
     estimator
         It is cloned and never changed. An estimator whose `random_state` is None gets the seed.
-    importance, half_life
-        κ and half-life of the sample weights (p̄/p)^κ · ½^(labels since / half-life), for estimators that
-        take sample weights.
+    importance
+        κ of the sample weights (p̄/p)^κ, for estimators that take sample weights.
     min_labels
         Number of labels from which the estimator is fitted.
     scaled
@@ -95,15 +95,13 @@ class EstimatorExpert(Expert):
         estimator: Any,
         importance: float = 0.5,
         *,
-        half_life: float = inf,
         min_labels: int = 1,
         scaled: bool = False,
         seed: int = 0,
     ) -> None:
-        self._estimator = estimator
-        self._importance, self._half_life = importance, half_life
+        self._estimator, self._importance = estimator, importance
         self._min_labels, self._scaled, self._seed = min_labels, scaled, seed
-        self.names = [expert_name(type(estimator).__name__, 0.0, half_life)]
+        self.names = [type(estimator).__name__]
 
     def reset(self, output: Floats) -> None:
         self._output = output
@@ -147,7 +145,7 @@ class EstimatorExpert(Expert):
             fresh.set_params(random_state=self._seed)
         options = {}
         if has_fit_parameter(fresh, "sample_weight"):
-            options["sample_weight"] = sample.weights(self._importance, self._half_life)
+            options["sample_weight"] = sample.weights(self._importance, inf)
         with single_blas_thread(), warnings.catch_warnings():
             # With few labels every fit would warn; the expert's losses show a bad fit.
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -173,6 +171,8 @@ class Forest:
     ----------
     trees
         The `tree_` of scikit-learn's regression or classification trees.
+    classes
+        Classes of classification trees.
 
     Examples
     --------
@@ -183,8 +183,8 @@ class Forest:
     True
     """
 
-    def __init__(self, trees: Sequence[Any]) -> None:
-        self._trees = trees
+    def __init__(self, trees: Sequence[Any], classes: Any = None) -> None:
+        self._trees, self.classes_ = trees, classes
 
     def predict(self, X: Floats) -> Floats:
         """Return the mean prediction of regression trees."""
@@ -194,14 +194,6 @@ class Forest:
         """Return the mean output of the trees, (rows, outputs)."""
         rows = X.astype(np.float32)  # the precision in which trees compare
         return np.asarray(sum(tree.predict(rows) for tree in self._trees) / len(self._trees))
-
-
-class ClassForest(Forest):
-    """Forest of classification trees, with their classes."""
-
-    def __init__(self, trees: Sequence[Any], classes: Any) -> None:
-        super().__init__(trees)
-        self.classes_ = classes
 
 
 def fit_forest(estimator: Any, X: Floats, y: Any, **options: Any) -> Any:
@@ -215,33 +207,24 @@ def fit_forest(estimator: Any, X: Floats, y: Any, **options: Any) -> Any:
     """
     from sklearn import ensemble
 
-    classifiers = (ensemble.ExtraTreesClassifier, ensemble.RandomForestClassifier)
-    regressors = (ensemble.ExtraTreesRegressor, ensemble.RandomForestRegressor)
-    if type(estimator) not in (*classifiers, *regressors):
+    extra_trees = (ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor)
+    random_forests = (ensemble.RandomForestClassifier, ensemble.RandomForestRegressor)
+    if type(estimator) not in (*extra_trees, *random_forests):
         return estimator.fit(X, y, **options)
-    trees = _fit_trees(estimator, X, y, **options)
-    return ClassForest(trees, np.unique(y)) if type(estimator) in classifiers else Forest(trees)
-
-
-def _fit_trees(forest: Any, X: Floats, y: Any, **options: Any) -> list[Any]:
+    classes = np.unique(y) if hasattr(estimator, "predict_proba") else None
     rows = X.astype(np.float32)
-    if _has_default_trees(forest) and np.isfinite(rows).all():  # otherwise scikit-learn raises the error
-        try:
-            return _grow_trees(forest, rows, y, **options)
-        except (ImportError, TypeError):  # another version of scikit-learn's private modules
-            pass
-    return [tree.tree_ for tree in forest.fit(X, y, **options).estimators_]
+    # With numbers that are not finite, scikit-learn raises the error.
+    if type(estimator) in extra_trees and _has_default_trees(estimator) and np.isfinite(rows).all():
+        with suppress(ImportError, TypeError):  # another version of scikit-learn's private modules
+            return Forest(_grow_trees(estimator, rows, y, **options), classes)
+    return Forest([tree.tree_ for tree in estimator.fit(X, y, **options).estimators_], classes)
 
 
 def _has_default_trees(forest: Any) -> bool:
     """Return whether extra trees use all rows, full depth and defaults apart from `max_features`."""
-    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-
-    forest_type, max_features = type(forest), forest.max_features
-    if forest_type not in (ExtraTreesClassifier, ExtraTreesRegressor) or max_features not in ("sqrt", 1.0):
-        return False
-    default = forest_type(forest.n_estimators, max_features=max_features, random_state=forest.random_state)
-    return bool(default.get_params() == forest.get_params())
+    parameters = {name: getattr(forest, name) for name in ("n_estimators", "max_features", "random_state")}
+    default = type(forest)(**parameters).get_params()
+    return forest.max_features in ("sqrt", 1.0) and bool(default == forest.get_params())
 
 
 def _grow_trees(forest: Any, rows: Any, y: Any, sample_weight: Floats | None = None) -> list[Any]:
@@ -251,13 +234,20 @@ def _grow_trees(forest: Any, rows: Any, y: Any, sample_weight: Floats | None = N
     the public `ExtraTreeRegressor.fit` would need no private module, but a run with 60 to 400 labels would
     take about 30 % longer for numbers and up to 56 % longer for classes.
     """
+    from sklearn.tree._criterion import MSE, Gini
     from sklearn.tree._splitter import RandomSplitter
     from sklearn.tree._tree import DepthFirstTreeBuilder, Tree
     from sklearn.utils import check_random_state
 
     dim = rows.shape[1]
     max_features = dim if forest.max_features == 1.0 else max(1, int(np.sqrt(dim)))
-    criterion, outputs, target = _criterion(hasattr(forest, "predict_proba"), y)
+    if hasattr(forest, "predict_proba"):
+        classes, codes = np.unique(y, return_inverse=True)
+        outputs = np.array([len(classes)], dtype=np.intp)
+        criterion, target = Gini(1, outputs), codes.astype(np.float64)[:, None]
+    else:
+        outputs = np.array([1], dtype=np.intp)
+        criterion, target = MSE(1, len(y)), np.ascontiguousarray(y, dtype=np.float64)[:, None]
     weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
     rng, tree_rng = check_random_state(forest.random_state), np.random.RandomState(0)
     splitter = RandomSplitter(criterion, max_features, 1, 0.0, tree_rng, None)
@@ -267,15 +257,3 @@ def _grow_trees(forest: Any, rows: Any, y: Any, sample_weight: Floats | None = N
         tree_rng.seed(rng.randint(np.iinfo(np.int32).max))
         builder.build(tree, rows, target, weights)
     return trees
-
-
-def _criterion(classifies: bool, y: Any) -> tuple[Any, Any, Floats]:
-    """Return the split criterion, the number of outputs of a tree and the targets."""
-    from sklearn.tree._criterion import MSE, Gini
-
-    if classifies:
-        classes, codes = np.unique(y, return_inverse=True)
-        outputs = np.array([len(classes)], dtype=np.intp)
-        return Gini(1, outputs), outputs, codes.astype(np.float64)[:, None]
-    target = np.ascontiguousarray(y, dtype=np.float64)[:, None]
-    return MSE(1, len(y)), np.array([1], dtype=np.intp), target

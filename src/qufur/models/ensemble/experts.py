@@ -18,10 +18,7 @@ from qufur.models.ensemble.refit import Refit, check_estimator
 from qufur.models.ensemble.ridge_experts import ClassRidge, RandomFeatures, RidgeConfig, RidgeExperts
 
 LINEAR = (
-    RidgeConfig(0.5, inf, False, 0.01),
-    RidgeConfig(0.5, inf, False, 0.1),
-    RidgeConfig(0.5, inf, False, 1.0),
-    RidgeConfig(0.5, inf, False, 10.0),
+    *(RidgeConfig(0.5, inf, False, regularization) for regularization in (0.01, 0.1, 1.0, 10.0)),
     RidgeConfig(1.0, 300, False, 1.0),
     RidgeConfig(0.5, 80, False, 0.1),
     RidgeConfig(0.5, 80, False, 1.0),
@@ -137,7 +134,7 @@ class Experts(EnsembleModel):
 
     def _classifiers(self, dim: int) -> tuple[Sequence[Expert], Sequence[Expert]]:
         from sklearn.dummy import DummyClassifier
-        from sklearn.ensemble import ExtraTreesClassifier
+        from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
         from sklearn.linear_model import LogisticRegression
 
         quick = [
@@ -151,13 +148,8 @@ class Experts(EnsembleModel):
         logistic = EstimatorExpert(LogisticRegression(max_iter=60, tol=1e-3), 0.0, scaled=True)
         trees = EstimatorExpert(ExtraTreesClassifier(TREES), 0.0, seed=self.seed)
         slow = [frequencies, logistic, trees]
-        if dim * self.output_count <= 10 * MAX_COLUMNS:
-            slow.append(self._boosted_classifier(dim))
-        return quick, slow
-
-    def _boosted_classifier(self, dim: int) -> EstimatorExpert:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
+        if dim * self.output_count > 10 * MAX_COLUMNS:
+            return quick, slow
         binary = self.output_count == 2
         boosted = HistGradientBoostingClassifier(
             max_iter=50 if binary else 20,
@@ -167,7 +159,7 @@ class Experts(EnsembleModel):
             max_features=min(1.0, 30 / dim),
             early_stopping=False,
         )
-        return EstimatorExpert(boosted, 0.0, min_labels=50, seed=self.seed)
+        return quick, [*slow, EstimatorExpert(boosted, 0.0, min_labels=50, seed=self.seed)]
 
     def prior(self, panel: ExpertSet) -> Floats:
         slow_weight = ESTIMATOR_PRIOR if self.classes is None else 1.0

@@ -79,10 +79,7 @@ class ExpertSet:
     def only(self, speed: str) -> ExpertSet:
         """Return a set with the quick or the slow experts alone."""
         experts = copy.copy(self)
-        if speed == "quick":
-            experts.slow = ()
-        else:
-            experts.quick = ()
+        experts.quick, experts.slow = (self.quick, ()) if speed == "quick" else ((), self.slow)
         return experts
 
     @property
@@ -232,19 +229,16 @@ class FitSchedule:
         outputs = self._experts.predict(X, self._units.transform(X))
         slow_unfitted = "slow" in self._jobs or not self.fitted["slow"]
         if self._deferred and slow_unfitted and self._has_quick_fit:
-            self._substitute_slow(outputs)
+            # The weighted mean of the quick experts replaces the outputs of slow ones without a fit.
+            quick = self._experts.quick_count
+            weights = self.aggregation.weights[:quick]
+            mean = np.average(outputs[:, :quick], axis=1, weights=weights if weights.any() else None)
+            outputs[:, quick:] = mean[:, None]
         return outputs
 
     @property
     def _has_quick_fit(self) -> bool:
         return bool(self._experts.quick and self.fitted["quick"])
-
-    def _substitute_slow(self, outputs: Floats) -> None:
-        """Replace outputs of slow experts without a fit by the weighted mean of the quick ones."""
-        quick = self._experts.quick_count
-        weights = self.aggregation.weights[:quick]
-        mean = np.average(outputs[:, :quick], axis=1, weights=weights if weights.any() else None)
-        outputs[:, quick:] = mean[:, None]
 
     def next_fit(self) -> int:
         """Return the number of labels at which experts are fitted next; `sys.maxsize` with deferred fits."""
@@ -315,25 +309,22 @@ class FitSchedule:
         self._experts.load_from(job.speed, result.experts)
         return True
 
-    def refit(self, values: Mapping[str, Any]) -> None:
-        """Repeat the fit that `FitJob.values` describes, at the next prediction."""
-        self._fit_lazily(self._job_from(values))
-
-    def _fit_lazily(self, job: FitJob) -> None:
-        """Mark experts as fitted and run the job at the next prediction, unless a later one replaces it."""
-        self._mark_fitted(job)
-        self._jobs[job.speed] = job
-
-    def _job_from(self, values: Mapping[str, Any]) -> FitJob:
+    def refit(self, values: Mapping[str, Any], current: Units) -> None:
+        """Repeat the fit of `FitJob.values` at the next prediction, by default in `current` units."""
         speed, dim = values.get("speed"), len(self._units.mean)
         count: Any = values.get("labels")
-        units = as_inputs(values.get("units", ()), dim, "the units of a fit")
+        units = as_inputs(values.get("units", [current.mean, current.deviation]), dim, "the units of a fit")
         check_shapes({"units": units}, {"units": (2, "d")}, d=dim)
         if speed not in self.fitted:
             raise invalid("speed", "a fit", " or ".join(map(repr, self.fitted)), repr(speed))
         if not (is_integer(count) and count >= self.fitted[speed]):
             raise invalid("labels", "a fit", f"an integer of at least {self.fitted[speed]}", repr(count))
-        return self.fit_to(speed, count, Units(*units))
+        self._fit_lazily(self.fit_to(speed, count, Units(*units)))
+
+    def _fit_lazily(self, job: FitJob) -> None:
+        """Mark experts as fitted and run the job at the next prediction, unless a later one replaces it."""
+        self._mark_fitted(job)
+        self._jobs[job.speed] = job
 
     def _mark_fitted(self, job: FitJob) -> None:
         self.fitted[job.speed] = job.labels

@@ -61,14 +61,6 @@ class Leverage:
         inputs = self._build() if self._inputs is None else self._inputs
         return inputs.uncertainty(self._scaling.units.transform(X))
 
-    def uncertainty_next(self, z: Floats) -> float:
-        """Return Δ of one scaled input, the next in the stream."""
-        return self.inputs.predict_next(z, float(z.dot(z)))[1]
-
-    def look_ahead(self, Z: Floats) -> Lookahead:
-        """Look ahead over scaled inputs."""
-        return self.inputs.look_ahead(Z)
-
     def finish(self, look: Lookahead, queries: Sequence[Pending]) -> None:
         """Record the queries of a look-ahead; M absorbs them when used, as the scaling may change before."""
         self._decided = look, queries
@@ -80,9 +72,9 @@ class Leverage:
             zeros = np.zeros(len(queries))
             look.finish(queries, Arrivals(queries, zeros, look.queried + 1) if queries else NO_ARRIVALS)
 
-    def add(self, Z: Floats) -> None:
-        """Add scaled inputs to M."""
-        self.inputs.learn(Z, np.zeros(len(Z)))
+    def add(self, X: Floats) -> None:
+        """Add inputs to M."""
+        self.inputs.learn(self._scaling.units.transform(X), np.zeros(len(X)))
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return M as named arrays; none if M must be rebuilt."""

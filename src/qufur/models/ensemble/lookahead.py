@@ -73,7 +73,7 @@ class LeverageLookahead(EnsembleLookahead):
     """Look-ahead whose Δ is the leverage, decided by the linear model for the whole block."""
 
     def __init__(self, state: EnsembleState, X: Floats) -> None:
-        self._look = state.leverage.look_ahead(state.scaling.units.transform(X))
+        self._look = state.leverage.inputs.look_ahead(state.scaling.units.transform(X))
         super().__init__(state, X[: len(self._look)])
 
     def decide(self, terms: QueryTerms) -> BlockCost:

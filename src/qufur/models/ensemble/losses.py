@@ -158,6 +158,7 @@ class ExpertLosses:
         self.losses = TrackRecord(experts)
         self.curve = LearningCurve(len(at_random))
         self.classes = ClassErrors(model.output_count if model.label_codec.classifies else 0)
+        self._parts: dict[str, Any] = {RECORD: self.losses, CURVE: self.curve, CLASS_ERRORS: self.classes}
 
     def update(self, query: Pending, label: float) -> None:
         """Add the label of a query."""
@@ -190,15 +191,10 @@ class ExpertLosses:
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return the state as named arrays."""
         self.up_to_date()
-        parts = {
-            RECORD: self.losses.arrays(),
-            CURVE: self.curve.arrays(),
-            CLASS_ERRORS: self.classes.arrays(),
-        }
-        return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
+        parts = self._parts.items()
+        return {f"{prefix}.{name}": array for prefix, part in parts for name, array in part.arrays().items()}
 
     def restore(self, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         """Load the state that `arrays` returned."""
-        self.losses.restore(strip_prefix(f"{RECORD}.", arrays))
-        self.curve.restore(strip_prefix(f"{CURVE}.", arrays))
-        self.classes.restore(strip_prefix(f"{CLASS_ERRORS}.", arrays))
+        for prefix, part in self._parts.items():
+            part.restore(strip_prefix(f"{prefix}.", arrays))

@@ -16,7 +16,7 @@ from qufur.arrays import Floats, as_count, is_integer, set_fields, strip_prefix
 from qufur.errors import invalid
 from qufur.models._regression import as_range
 from qufur.models.base import Model, State, Tags
-from qufur.models.capabilities import HasExperts, PlansWithoutExperts, UsesEstimators, Widens
+from qufur.models.capabilities import HasExperts, Widens
 from qufur.models.ensemble.aggregation import Aggregation, ExponentialWeights, PolynomialWeights
 from qufur.models.ensemble.fits import ExpertSet
 from qufur.models.ensemble.report import EnsembleReport
@@ -79,7 +79,7 @@ def revive(value: Any, estimators: Mapping[str, Any]) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts, HasExperts):
+class EnsembleModel(Model, Widens, HasExperts):
     """Ensemble of experts that are refitted as labels arrive; `Experts` describes the parameters."""
 
     label_range: tuple[float, float] | None = None
@@ -179,7 +179,8 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts, HasExper
 
     def predictions(self, outputs: Floats) -> Floats:
         """Return the predicted number, or the code of the most probable class."""
-        return np.asarray(outputs[:, 0] if self.classes is None else outputs.argmax(axis=1), dtype=np.float64)
+        chosen = outputs[..., 0] if self.classes is None else outputs.argmax(axis=-1)
+        return np.asarray(chosen, dtype=np.float64)
 
     # Losses
 
@@ -191,9 +192,7 @@ class EnsembleModel(Model, Widens, UsesEstimators, PlansWithoutExperts, HasExper
 
     def losses(self, outputs: Floats, labels: Floats) -> Floats:
         """Return the loss of each of several outputs per label: (labels, outputs)."""
-        if self.classes is None:
-            return np.asarray((outputs[:, :, 0] - labels[:, None]) ** 2)
-        return np.asarray(outputs.argmax(axis=2) != labels[:, None], dtype=np.float64)
+        return self.loss(self.predictions(outputs), labels[:, None])
 
     @property
     def loss_scale(self) -> float | None:

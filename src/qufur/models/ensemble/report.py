@@ -120,22 +120,18 @@ class EnsembleReport:
         The standard error of their difference is at most the sum of their standard errors against the
         ensemble.
         """
-        expert, twin = self.best_at_random, self._twin
-        if self.all_at_random is None or expert is None or twin is None or not self.losses[twin] > 0:
+        expert = self.best_at_random
+        if self.all_at_random is None or expert is None:
+            return None
+        model = self.names[expert].removesuffix(AT_RANDOM)
+        weighted = (index for index, name in enumerate(self.names) if _IMPORTANCE.sub("", name) == model)
+        twin = next(weighted, None)
+        if twin is None or not self.losses[twin] > 0:
             return None
         chosen = self.losses[twin]
         ratio = self.all_at_random.loss / chosen
         half = WATCHED_ERRORS * (self.all_at_random.lead_error + self.standard_errors[twin]) / chosen
         return RandomLabels(ratio, max(ratio - half, 0.0), ratio + half)
-
-    @property
-    def _twin(self) -> int | None:
-        """The expert that equals `best_at_random` except that it uses all labels."""
-        if self.best_at_random is None:
-            return None
-        model = self.names[self.best_at_random].removesuffix(AT_RANDOM)
-        weighted = (index for index, name in enumerate(self.names) if _IMPORTANCE.sub("", name) == model)
-        return next(weighted, None)
 
     @property
     def random_would_do(self) -> bool:

@@ -8,7 +8,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from qufur.arrays import Floats
 from qufur.models.ensemble.expert import fit_forest
-from qufur.models.ensemble.ridge_experts import solve_ridge
+from qufur.models.ensemble.ridge_experts import solve_ridges
 
 
 class ResidualTrees(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -32,8 +32,9 @@ class ResidualTrees(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         deviation = X.std(axis=0)
         self.mean_ = X.mean(axis=0)
         self.unit_ = np.where(deviation > 0, deviation * X.shape[1] ** 0.5, np.inf)
-        coefficients, intercepts = solve_ridge((X - self.mean_) / self.unit_, y[:, None], weights, [1.0])
-        self.coefficients_, self.intercept_ = coefficients[:, 0, 0], intercepts[0, 0]
+        Z = (X - self.mean_) / self.unit_
+        coefficients, intercepts = solve_ridges(Z, np.asarray, y[:, None], weights[None], [[1.0]])
+        self.coefficients_, self.intercept_ = coefficients[0, :, 0], intercepts[0, 0]
         margin = 0.1 * np.ptp(y)
         self.range_ = y.min() - margin, y.max() + margin
         trees = ExtraTreesRegressor(self.n_estimators, random_state=self.random_state)

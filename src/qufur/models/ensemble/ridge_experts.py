@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -82,9 +81,9 @@ class RidgeExperts(Expert):
         self._intercepts = np.tile(output, (len(self.names), 1))
 
     def fit(self, sample: Sample, Z: Floats, targets: Floats) -> None:
+        weights = np.array([_label_weights(sample, *weighting) for weighting, _ in self._groups])
         penalties = [group for _, group in self._groups]
-        solved = solve_ridges(Z, self._features, targets, self._weights(sample), penalties)
-        coefficients, self._intercepts = solved
+        coefficients, self._intercepts = solve_ridges(Z, self._features, targets, weights, penalties)
         self._coefficients = coefficients.transpose(1, 0, 2).reshape(coefficients.shape[1], -1)
 
     def predict(self, X: Floats, Z: Floats) -> Floats:
@@ -93,17 +92,11 @@ class RidgeExperts(Expert):
         scores = self._features(Z) @ self._coefficients
         return scores.reshape(len(Z), *self._intercepts.shape) + self._intercepts
 
-    def _weights(self, sample: Sample) -> Floats:
-        importances, decay = cache(sample.importances), cache(sample.decay)
-        weights = np.ones((len(self._groups), len(sample.y)))
-        for group, ((importance, half_life, at_random), _) in enumerate(self._groups):
-            if importance:
-                weights[group] *= importances(importance)
-            if half_life < np.inf:
-                weights[group] *= decay(half_life)
-            if at_random and sample.at_random.any():  # the uniform sample may be empty
-                weights[group] *= sample.at_random
-        return weights
+
+def _label_weights(sample: Sample, importance: float, half_life: float, at_random: bool) -> Floats:
+    weights = sample.weights(importance, half_life)
+    # the uniform sample may be empty
+    return weights * sample.at_random if at_random and sample.at_random.any() else weights
 
 
 def _name(expert: RidgeConfig, model: str) -> str:
@@ -262,20 +255,6 @@ def _softmax(scores: Floats) -> Floats:
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     shares = np.maximum(powers / powers.sum(axis=-1, keepdims=True), MIN_PROBABILITY)
     return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
-
-
-def solve_ridge(
-    features: Floats, targets: Floats, weights: Floats, penalties: Sequence[float]
-) -> tuple[Floats, Floats]:
-    """Return weighted ridge regressions with free intercepts, one for each λ.
-
-    >>> coefficients, intercepts = solve_ridge(np.eye(2), np.array([[1.0], [3.0]]), np.ones(2), [1.0, np.inf])
-    >>> coefficients[:, :, 0].T.round(3), intercepts[:, 0].round(3)
-    (array([[-0.5,  0.5],
-           [ 0. ,  0. ]]), array([2., 2.]))
-    """
-    coefficients, intercepts = solve_ridges(features, np.asarray, targets, weights[None], [penalties])
-    return coefficients.transpose(1, 0, 2), intercepts
 
 
 def solve_ridges(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,9 +38,8 @@ def match_experts(arrays: Tensors, stored: Sequence[str], names: Sequence[str]) 
     old, new = ([name for name in each if is_at_random(name)] for each in (stored, names))
     if f"{CURVE}.labels" in arrays and set(new) <= set(old):
         kept = _columns(old, new)
-        curve = {name: arrays[f"{CURVE}.{name}"] for name in ("labels", "first", "second")}
-        curve |= {name: curve[name][:, kept] for name in ("first", "second")}
-        matched |= {f"{CURVE}.{name}": array for name, array in curve.items()}
+        matched[f"{CURVE}.labels"] = arrays[f"{CURVE}.labels"]
+        matched |= {name: arrays[name][:, kept] for name in (f"{CURVE}.first", f"{CURVE}.second")}
     return matched
 
 
@@ -57,18 +55,9 @@ def is_at_random(name: str) -> bool:
 
 def _columns(stored: Sequence[str], names: Sequence[str]) -> list[int]:
     """Return the index of each expert among the stored ones; of a new one, the index after the last."""
-    index = {name: index for index, name in enumerate(_numbered(stored))}
-    return [index.get(name, len(stored)) for name in _numbered(names)]
-
-
-def _numbered(names: Sequence[str]) -> list[tuple[str, int]]:
-    """Return names with their count so far: two estimators of a class have the same name."""
-    seen: Counter[str] = Counter()
-    numbered = []
-    for name in names:
-        numbered.append((name, seen[name]))
-        seen[name] += 1
-    return numbered
+    # Names are numbered, as two estimators of a class have the same name.
+    old, new = ([(name, each[:i].count(name)) for i, name in enumerate(each)] for each in (stored, names))
+    return [old.index(name) if name in old else len(old) for name in new]
 
 
 def _with_zero(values: Floats) -> Floats:

@@ -99,8 +99,10 @@ class Scaling:
         moments, rows = copy.copy(self._moments), np.vstack([*self._chunk, x])
         moments.add(rows)
         lowest, highest = self._range_with(rows)
-        deviation = np.where(highest > lowest, moments.std, 0.0)
-        self._set(moments.mean, deviation, lowest, highest)
+        mean, deviation = moments.mean, np.where(highest > lowest, moments.std, 0.0)
+        far = MAX_DEVIATIONS * deviation
+        self._expected = np.array([np.minimum(lowest, mean - far), np.maximum(highest, mean + far)])
+        self.units = Units(mean, _share_deviation(deviation))
         if self.seen + 1 >= self.next_position:
             position = self.next_position
             self.next_position = 2 * position if position < 32 else position + position // 8
@@ -124,11 +126,6 @@ class Scaling:
         if self._moments.count:
             low, high = np.minimum(low, self._range[0]), np.maximum(high, self._range[1])
         return np.array([low, high])
-
-    def _set(self, mean: Floats, deviation: Floats, lowest: Floats, highest: Floats) -> None:
-        far = MAX_DEVIATIONS * deviation
-        self._expected = np.array([np.minimum(lowest, mean - far), np.maximum(highest, mean + far)])
-        self.units = Units(mean, _share_deviation(deviation))
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
         """Return the state as JSON values and named arrays."""

@@ -10,16 +10,8 @@ import numpy as np
 
 from qufur.arrays import Floats, check_shapes, strip_prefix
 from qufur.errors import invalid
+from qufur.models import capabilities
 from qufur.models.base import State
-from qufur.models.capabilities import (
-    FitsInBackground,
-    KeepsPurchases,
-    LearnsRange,
-    Probabilistic,
-    Relabels,
-    Replayable,
-    ReportsExperts,
-)
 from qufur.models.diagnostics.outliers import ObservedRange
 from qufur.models.ensemble.fits import FitJob, FitResult, FitSchedule
 from qufur.models.ensemble.leverage import Leverage
@@ -28,14 +20,7 @@ from qufur.models.ensemble.report import EnsembleReport
 from qufur.models.ensemble.scaling import Scaling
 from qufur.models.ensemble.training_set import FREE, LabelRange, TrainingSet
 from qufur.models.lookahead import BlockLimits, Lookahead
-from qufur.pending import (
-    Pending,
-    PendingQueries,
-    check_features,
-    feature_rows,
-    purchase_terms,
-    widen_features,
-)
+from qufur.pending import Pending, PendingQueries, check_features, purchase_terms, widen_features
 
 if TYPE_CHECKING:
     from qufur.models.ensemble.model import EnsembleModel
@@ -55,13 +40,13 @@ IN_FIRST_ROW = {"scaling.units", "scaling.moments", "board.units"}
 
 class EnsembleState(
     State,
-    FitsInBackground,
-    KeepsPurchases,
-    LearnsRange,
-    Probabilistic,
-    Relabels,
-    Replayable,
-    ReportsExperts,
+    capabilities.FitsInBackground,
+    capabilities.KeepsPurchases,
+    capabilities.LearnsRange,
+    capabilities.Probabilistic,
+    capabilities.Relabels,
+    capabilities.Replayable,
+    capabilities.ReportsExperts,
 ):
     """State of an ensemble. Labels may arrive late, out of order, or never.
 
@@ -140,11 +125,8 @@ class EnsembleState(
 
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
-        return (
-            self.leverage.uncertainty(X)
-            if self.model.tags.label_free
-            else margin_uncertainty(self.outputs(X))
-        )
+        label_free = self.model.tags.label_free
+        return self.leverage.uncertainty(X) if label_free else margin_uncertainty(self.outputs(X))
 
     def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
         """Return the prediction and Δ of the next input of the stream; `square` is not used."""
@@ -153,7 +135,8 @@ class EnsembleState(
         output = self.combine(expert_outputs)
         self._last = x.copy(), expert_outputs, output
         if self.model.tags.label_free:
-            delta = self.leverage.uncertainty_next(self.scaling.units.transform(x))
+            z = self.scaling.units.transform(x)
+            delta = self.leverage.inputs.predict_next(z, float(z.dot(z)))[1]
         else:
             delta = margin_uncertainty(output).item()
         return self.model.predictions(output).item(), delta
@@ -217,7 +200,7 @@ class EnsembleState(
             expert_outputs = self._bounded_predictions(X)
             outputs = self.combine(expert_outputs)
         if self.model.tags.label_free:
-            self.leverage.add(self.scaling.units.transform(X))
+            self.leverage.add(X)
         for columns in zip(queries, X, expert_outputs, outputs, strict=True):
             self.record(*columns)
 
@@ -235,10 +218,9 @@ class EnsembleState(
 
     def label(self, queries: Sequence[Pending], labels: Floats) -> None:
         """Learn the labels of recorded queries, in this order."""
-        rows, purchases = feature_rows(queries), purchase_terms(queries)
-        for query, row, label, terms in zip(queries, rows, labels.tolist(), purchases, strict=True):
+        for query, label, terms in zip(queries, labels.tolist(), purchase_terms(queries), strict=True):
             self.schedule.update(query, label)
-            self.labelled.add(row, label, terms)
+            self.labelled.add(cast(Floats, query.features), label, terms)
             self.schedule.fit_if_due(self.scaling.units)
         self.labels.update(labels)
 
@@ -253,17 +235,17 @@ class EnsembleState(
         while start < len(X):
             part = X[start : start + self.prepare(X[start:])]
             if self.model.tags.label_free:
-                self.leverage.add(self.scaling.units.transform(part))
+                self.leverage.add(part)
             self.scaling.update(part)
             for row, label in zip(part, labels[start:].tolist(), strict=False):
-                self.labelled.add(row.copy(), label, FREE)
+                self.labelled.add(row, label, FREE)
             start += len(part)
         self._fit_to_more(labels)
 
     def learn_bought(self, queries: Sequence[Pending], X: Floats, labels: Floats) -> None:
         """Learn bought labels with their purchases; their inputs have updated the scaling before."""
         if self.model.tags.label_free:
-            self.leverage.add(self.scaling.units.transform(X))
+            self.leverage.add(X)
         for row, label, terms in zip(X, labels.tolist(), purchase_terms(queries), strict=True):
             self.labelled.add(row, label, terms)
         self._fit_to_more(labels)
@@ -312,8 +294,7 @@ class EnsembleState(
         Without units in `values` the fit uses the current ones.
         """
         if self._schedule is not None:
-            units = self.scaling.units
-            self._schedule.refit({"units": [units.mean, units.deviation]} | dict(values))
+            self._schedule.refit(values, self.scaling.units)
             self._schedule.fit_if_due(self.scaling.units)
 
     def stored_rows(self, X: Floats) -> Floats:

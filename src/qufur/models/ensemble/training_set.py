@@ -20,8 +20,8 @@ class LabelRange:
     """Range of the labels so far, or a given range.
 
     >>> seen = LabelRange(None)
-    >>> seen.clip(np.array([7.0])), seen.middle
-    (array([7.]), 0.0)
+    >>> seen.clip(np.array([7.0]))
+    array([7.])
     >>> seen.update(np.array([10.0, 20.0]))
     >>> seen.clip(np.array([0.0, 15.0])).round(2), seen.largest_loss(np.array([15.0]))
     (array([ 1.93, 15.  ]), array([100.]))
@@ -57,11 +57,6 @@ class LabelRange:
             return None
         low, high = self._clip_range
         return max(low, 0.0) if self.low >= 0 else low, min(high, 0.0) if self.high <= 0 else high
-
-    @property
-    def middle(self) -> float:
-        """Prediction before the first label."""
-        return 0.0 if self.given is None else (self.low + self.high) / 2
 
     def update(self, labels: Floats) -> None:
         """Widen a learned range to include these labels."""
@@ -114,7 +109,9 @@ class TrainingSet:
         """Add one row, with the probability, mean probability and `at_random` of its purchase."""
         index = self._count
         if index == len(self._all.y):  # doubling: each row is copied once on average
-            self._all = Sample(*map(_double, self._all, ((len(row),), (), (3,))))
+            size = max(16, 2 * index)
+            shapes = (size, len(row)), (size,), (size, 3)
+            self._all = Sample(*map(np.resize, self._all, shapes))
         self._all.X[index], self._all.y[index], self._all.terms[index] = row, label, terms
         self._count = index + 1
 
@@ -143,12 +140,6 @@ class TrainingSet:
         self._all, self._count = Sample(arrays["X"], arrays["y"], arrays["terms"]), len(arrays["y"])
 
 
-def _double(rows: Floats, shape: tuple[int, ...]) -> Floats:
-    doubled = np.empty((max(16, 2 * len(rows)), *shape))
-    doubled[: len(rows)] = rows.reshape(-1, *shape)
-    return doubled
-
-
 class Sample(NamedTuple):
     """Labelled rows as arrays.
 
@@ -171,14 +162,7 @@ class Sample(NamedTuple):
 
     def weights(self, importance: float, half_life: float) -> Floats:
         """Return min(20, (p̄/p)^κ), halved for every `half_life` labels received since."""
-        return self.importances(importance) * self.decay(half_life)
-
-    def importances(self, importance: float) -> Floats:
-        """Return min(20, (p̄/p)^κ)."""
         p, mean = self.terms[:, :2].T
         # Rounded: the last bits of p may depend on how rows are batched, and trees would split differently.
-        return np.asarray(np.round(np.minimum(MAX_WEIGHT, (mean / p) ** importance), 6))
-
-    def decay(self, half_life: float) -> Floats:
-        """Return 1 for the last label, halved for every `half_life` labels before it."""
-        return np.asarray(0.5 ** (np.arange(len(self.y))[::-1] / half_life))
+        importances = np.round(np.minimum(MAX_WEIGHT, (mean / p) ** importance), 6)
+        return np.asarray(importances * 0.5 ** (np.arange(len(self.y))[::-1] / half_life))
