@@ -71,7 +71,7 @@ def apply(workbook, event):
         case "asked", X, names, decisions, domain:
             workbook.replay(X, names, decisions, domain)
         case "told", name, label:
-            workbook.tell_known([name], np.array([label]), "the log", accept_outliers=True)
+            workbook.tell([name], np.array([label]), "the log", exact_ids=True, accept_outliers=True)
         case "retracted", name:
             workbook.learner.retract(name)
         case "learned", X, y:

@@ -25,27 +25,6 @@ if TYPE_CHECKING:
         Softmax,
     )
     from qufur.planning import plan
-else:
-    _MODELS = (
-        "ConfidenceSet",
-        "Converged",
-        "Experts",
-        "FisherSoftmax",
-        "KernelRidge",
-        "PaperAdam",
-        "Refit",
-        "Softmax",
-    )
-    _MODULES = ("cluster", "hypotheses", "labelling", "planning", "streams", "theory")
-    # Imported on first use, so that `import qufur` loads only what a learner needs.
-    __getattr__ = lazy_attributes(
-        __name__,
-        {
-            **dict.fromkeys(_MODELS, "qufur.models"),
-            **{name: f"qufur.{name}" for name in _MODULES},
-            "plan": "qufur.planning",
-        },
-    )
 
 __version__ = "0.1.0"
 
@@ -83,3 +62,14 @@ __all__ = [
     "theory",
 ]
 __dir__ = __all__.copy
+
+if not TYPE_CHECKING:
+    _MODULES = ("cluster", "hypotheses", "labelling", "planning", "streams", "theory")
+    _MODELS = set(__all__) - {*globals(), *_MODULES, "plan"}
+    # Imported on first use, so that `import qufur` loads only what a learner needs.
+    __getattr__ = lazy_attributes(
+        __name__,
+        dict.fromkeys(_MODELS, "qufur.models")
+        | {name: f"qufur.{name}" for name in _MODULES}
+        | {"plan": "qufur.planning"},
+    )

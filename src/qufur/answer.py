@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,31 +84,24 @@ class Answer(_Fields):
         if self.circumstances is None:
             return _decision(query, uncertainty, probability) + "."
         model, size, spent, left, *_ = self.circumstances
-        cases = Cases(
-            np.array([query]),
-            np.array([uncertainty]),
-            np.array([probability]),
-            None if size is None else np.array([size]),
-            np.array([spent]),
-            None if left is None else np.array([left]),
-        )
-        return next(reasons(model, cases))
+        columns = map(_as_column, (query, uncertainty, probability, size, spent, left))
+        return next(reasons(model, *columns))
 
 
-class Cases(NamedTuple):
-    """Decisions and their inputs as columns; see `AnswerContext`."""
-
-    query: Bools
-    uncertainty: Floats
-    probability: Floats
-    size: Floats | None
-    spent: Ints
-    left: Ints | None
+def _as_column(value: Any) -> Any:
+    return None if value is None else np.array([value])
 
 
-def reasons(model: Model, cases: Cases) -> Iterator[str]:
-    """Return one sentence per decision."""
-    query, uncertainty, probability, size, spent, left = cases
+def reasons(
+    model: Model,
+    query: Bools,
+    uncertainty: Floats,
+    probability: Floats,
+    size: Floats | None,
+    spent: Ints,
+    left: Ints | None,
+) -> Iterator[str]:
+    """Return one sentence per decision; `size`, `spent` and `left` are columns of `AnswerContext`."""
     decisions = map(_decision, query.tolist(), uncertainty.tolist(), probability.tolist())
     parts = decisions, _new_share(model, uncertainty, size), _budget(spent, left)
     return map("".join, zip(*parts, strict=False))
@@ -193,9 +186,9 @@ class Answers:
             np.array([probability]),
             np.array([query]),
             model,
-            None if size is None else np.array([size]),
+            _as_column(size),
             np.array([spent]),
-            None if left is None else np.array([left]),
+            _as_column(left),
             number,
             np.array([at_random] if query else [], dtype=bool),
         )

@@ -44,7 +44,7 @@ from qufur.models.capabilities import (
     interval_bounds,
 )
 from qufur.models.diagnostics.outliers import ObservedRange, Outlier, first_outlier
-from qufur.models.lookahead import NO_ARRIVALS, Arrivals, Lookahead, not_finite_error
+from qufur.models.lookahead import NO_ARRIVALS, Arrivals, not_finite_error
 from qufur.pending import Pending, PendingQueries
 from qufur.rules.base import Rule
 
@@ -218,16 +218,19 @@ class Learner:
         with self._operation:
             rows = self._inputs(X)
             names = as_ids(ids, len(rows), self.next_id, self.pending)
-            domains = None if domain is None else as_whole_numbers(domain, len(rows), "domain", "Learner")
-            if len(rows):
-                self.rule.check_domain(domains)
-            return self._ask_many(rows, names, domains)
+            return self._ask_many(rows, names, self._domains(domain, len(rows)))
 
     def _inputs(self, X: Any) -> Floats:
         """Validate inputs; a tensor stays on its device if blocks are decided there."""
         if self.device is not None and is_tensor(X) and X.device.type == self.device.type:
             return as_tensor_inputs(X, self.dim, "Learner")  # type: ignore[no-any-return]
         return as_inputs(X, self.dim, "Learner")
+
+    def _domains(self, domain: ArrayLike | None, count: int) -> Ints | None:
+        domains = None if domain is None else as_whole_numbers(domain, count, "domain", "Learner")
+        if count:
+            self.rule.check_domain(domains)
+        return domains
 
     def _ask_many(self, rows: Floats, names: Sequence[Id], domains: Ints | None) -> Answers:
         model = self.model
@@ -243,16 +246,15 @@ class Learner:
         start, size = 0, self._block_size()
         while start < len(rows):
             window = slice(start, start + size.value)
-            look = self.state.look_ahead(rows[window], labels_may_arrive=False)
             block_domains = None if domains is None else domains[window]
-            block = self._decide(look, rows.shape[1], names[window], block_domains)
+            block = self._decide(rows[window], names[window], block_domains, labels_may_arrive=False)
             predictions.append(self._finish(block, NO_ARRIVALS))
             blocks.append(block)
             size.update(block.effort)
             start += len(block)
         encoded = np.concatenate(predictions)
-        decoded = self.model.label_codec.decode(encoded)
-        return Answers(names, decoded, model=self.model, size=sizes, encoded=encoded, **columns(blocks))
+        decoded = model.label_codec.decode(encoded)
+        return Answers(names, decoded, model=model, size=sizes, encoded=encoded, **columns(blocks))
 
     def replay(
         self,
@@ -290,10 +292,7 @@ class Learner:
         with self._operation:
             rows, mask = as_present(X, present, len(decisions), self.dim)
             names = as_ids(ids, len(decisions), self.next_id, self.pending)
-            domains = None if domain is None else as_whole_numbers(domain, len(names), "domain", "Learner")
-            if names:
-                self.rule.check_domain(domains)
-            replay(self, rows, names, decisions, mask, domains)
+            replay(self, rows, names, decisions, mask, self._domains(domain, len(names)))
             self.dim = rows.shape[1] if len(rows) else self.dim
             self.next_id = next_free_id(names, self.next_id)
 
@@ -662,8 +661,8 @@ class Learner:
         """
         with self._operation:
             self.rule.check_domain(domain)
-            look = self.state.look_ahead(X)
-            block = self._decide(look, X.shape[1], range(self.next_id, self.next_id + len(look)), domain)
+            names = range(self.next_id, self.next_id + len(X))
+            block = self._decide(X, names, domain, labels_may_arrive=True)
             arrivals = exchange(block)
             outlier = self._first_outlier(arrivals.queries, arrivals.labels)
             prediction = self._finish(block, arrivals, ahead)
@@ -672,8 +671,11 @@ class Learner:
             self._warn_about(outlier._replace(name=cast(Pending, outlier.name).id))
         return block, prediction
 
-    def _decide(self, look: Lookahead, dim: int, names: Sequence[Id], domain: Ints | None) -> Block:
-        self.dim = dim
+    def _decide(
+        self, X: Floats, names: Sequence[Id], domain: Ints | None, *, labels_may_arrive: bool
+    ) -> Block:
+        look = self.state.look_ahead(X, labels_may_arrive=labels_may_arrive)
+        self.dim = X.shape[1]
         block = decide(look, names, self.spending, self.rng, domain)
         self.next_id = next_free_id(names[: len(block)], self.next_id)
         if self.model.tags.uses_purchases:
@@ -708,12 +710,11 @@ class Learner:
 
     def _first_outlier(self, names: Sequence[object], labels: Floats) -> Outlier | None:
         """Return the first label far outside the given or observed label range, if any."""
-        given = self.model.label_codec.bounds
-        if given is not None:
-            label_range: ObservedRange | None = ObservedRange(*given)
-        else:
-            label_range = self.state.observed_range() if isinstance(self.state, LearnsRange) else None
-        return None if label_range is None else first_outlier(label_range, names, labels)
+        bounds, state = self.model.label_codec.bounds, self.state
+        if bounds is not None:
+            return first_outlier(ObservedRange(*bounds), names, labels)
+        observed = state.observed_range() if isinstance(state, LearnsRange) else None
+        return None if observed is None else first_outlier(observed, names, labels)
 
     def _warn_about(self, outlier: Outlier | None, level: int = 3) -> None:
         """Emit an `OutlierWarning`; the caller of the library is `level` frames up."""

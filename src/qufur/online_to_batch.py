@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,5 +109,4 @@ def online_to_batch(learner: Learner, stream: Stream) -> Mixture:
                 served.append(0)
     weights = np.array(served, dtype=np.float64) / sum(served)
     used = weights > 0
-    distinct = tuple(predictor for predictor, is_used in zip(predictors, used, strict=True) if is_used)
-    return Mixture(learner.model, distinct, weights[used], stream.dim)
+    return Mixture(learner.model, tuple(compress(predictors, used)), weights[used], stream.dim)

@@ -102,6 +102,16 @@ def decisions(queries: Iterable[Pending]) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
 
+def closed_queries(ids: Iterable[Id], terms: Floats) -> PendingQueries:
+    """Return closed queries from their `decisions`, mean probabilities and `at_random` as rows."""
+    return {
+        id: Pending(id, prediction, probability, mean, bool(at_random), largest_loss)
+        for id, (prediction, probability, largest_loss, mean, at_random) in zip(
+            ids, terms.tolist(), strict=True
+        )
+    }
+
+
 def purchase_terms(queries: Iterable[Pending]) -> Floats:
     """Return an array with probability, mean probability and `at_random` of each query as rows."""
     rows = [(query.probability, query.mean_probability, query.at_random) for query in queries]
@@ -159,16 +169,14 @@ def restore_pending(
         raise invalid("expert_outputs", "a saved state", f"of {len(ids)} queries", len(outputs))
     lines = arrays["cells"].tobytes().decode("utf-8", "surrogatepass").split("\n") if ids else []
     charges = map(Charge, arrays["charges"], places)
-    columns = (ids, charges, *(arrays[name] for name in ("numbers", "features")), arrays["asked_at"].tolist())
+    columns = arrays["numbers"].tolist(), arrays["features"], arrays["asked_at"].tolist()
     pending: PendingQueries = {}
-    for id, charge, numbers, features, at, line in zip(*columns, lines, strict=True):
-        query = Pending(id, charge=charge, features=features if len(features) else None, cells=line or None)
-        for name, value in zip(NUMBERS, numbers.tolist(), strict=True):
-            setattr(query, name, value)
+    for id, charge, numbers, features, at, line in zip(ids, charges, *columns, lines, strict=True):
+        query = pending[id] = Pending(id, **dict(zip(NUMBERS, numbers, strict=True)), charge=charge)
         query.at_random = bool(query.at_random)
         query.step, query.labels_seen = int(query.step), int(query.labels_seen)
-        query.asked_at = None if at == UNKNOWN_TIME else at
-        pending[id] = query
+        query.features = features if len(features) else None
+        query.asked_at, query.cells = None if at == UNKNOWN_TIME else at, line or None
     for query, rows in zip(pending.values(), outputs, strict=False):
         query.expert_outputs = rows
     return pending

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,7 +131,7 @@ def replay(
         for record, outputs in zip(queries, decisions.expert_outputs, strict=True):
             record.expert_outputs = outputs
     is_present = present[queried]
-    pending = [record for record, keep in zip(queries, is_present.tolist(), strict=True) if keep]
+    pending = list(compress(queries, is_present))
     if model.tags.uses_purchases:
         learner._set_purchase_terms(
             pending, probability, queried[is_present], decisions.at_random[is_present]
@@ -138,9 +139,8 @@ def replay(
     with state.without_predictions() if isinstance(state, Replayable) else nullcontext():
         _update_state(learner, rows, query[present], pending)
     learner.ledger.record(decisions.uncertainty, probability, query, largest_loss)
-    for record, keep in zip(queries, is_present.tolist(), strict=True):
-        if not keep:
-            learner.ledger.retract(record)
+    for record in compress(queries, ~is_present):
+        learner.ledger.retract(record)
 
 
 def _update_state(learner: Learner, rows: Floats, query: Bools, queries: Sequence[Pending]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -114,45 +114,39 @@ def _validate(chunk: Chunk, dim: int, learner: Learner) -> Chunk:
     return replace(chunk, X=X, y=y)
 
 
+@dataclass
 class _Loop:
-    """Loop over the blocks of consecutive chunks."""
+    """Loop over the blocks of consecutive chunks; `prefetched` are the inputs of the next block, or None."""
 
-    def __init__(
-        self,
-        learner: Learner,
-        size: BlockSize,
-        delayed: _DelayedLabels,
-        recorder: MemoryRecorder | FileRecorder,
-    ) -> None:
-        self._learner = learner
-        self._size = size
-        self._delayed = delayed
-        self._recorder = recorder
-        self._next: Any = None  # prefetched inputs of the next block
+    learner: Learner
+    size: BlockSize
+    delayed: _DelayedLabels
+    recorder: MemoryRecorder | FileRecorder
+    prefetched: Any = None
 
     def run_chunk(self, chunk: Chunk, coming: StagedChunk | None) -> None:
         """Run the learner on a chunk; `coming` is the future of the next one, None without a device."""
         start = 0
         while start < len(chunk):
-            X = chunk.X[start : start + self._size.value] if self._next is None else self._next
+            X = chunk.X[start : start + self.size.value] if self.prefetched is None else self.prefetched
             offered = slice(start, start + len(X))
-            block, prediction = self._learner._run_block(
+            block, prediction = self.learner._run_block(
                 X,
                 None if chunk.domain is None else chunk.domain[offered],
-                partial(self._delayed.exchange, labels=chunk.y[offered]),
+                partial(self.delayed.exchange, labels=chunk.y[offered]),
                 partial(self._ahead, chunk, start, coming),
             )
             decided = slice(start, start + len(block))
-            self._recorder.write(_records(self._learner, block, prediction, chunk, decided))
+            self.recorder.write(_records(self.learner, block, prediction, chunk, decided))
             start = decided.stop
 
     def _ahead(self, chunk: Chunk, start: int, coming: StagedChunk | None, block: Block) -> Any:
         """Return the inputs of the next block if they are already on the device."""
-        self._size.update(block.effort)
+        self.size.update(block.effort)
         stop = start + len(block)
         rest = chunk.X[stop:] if stop < len(chunk) else _finished_inputs(coming)
-        self._next = rest[: self._size.value] if is_tensor(rest) and len(rest) else None
-        return self._next
+        self.prefetched = rest[: self.size.value] if is_tensor(rest) and len(rest) else None
+        return self.prefetched
 
 
 def _finished_inputs(coming: StagedChunk | None) -> Any:

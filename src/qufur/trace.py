@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -191,16 +190,8 @@ class FileRecorder:
         self._write_header()
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._count:
-            self._replacement.__exit__(None, None, None)
-        else:
-            self._replacement.__exit__(error_type, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._replacement.__exit__(*((None, None, None) if self._count else error))
 
     def write(self, records: Records) -> None:
         """Append records."""

@@ -162,7 +162,8 @@ def test_corrected_label_corrects_its_error():
     answers = learner.ask_many(STREAM.X[:3])
     learner.tell_many(range(3), [0.1, 0.2, 0.3])
     old, new = np.array([0.1, 0.2, 0.3]), np.array([0.1, 0.9, 0.3])
-    learner.ledger.correct(answers.prediction, answers.probability, np.ones(3), old, new)
+    decided = np.column_stack([old, answers.prediction, answers.probability, np.ones(3)])
+    learner.ledger.correct(decided, new)
     np.testing.assert_array_equal(learner.ledger.errors.rows[:, 0], new)
 
 

@@ -83,9 +83,9 @@ def test_buffer_yields_every_row_once():
     rows = np.arange(2.0 * (3 * ROWS + 7)).reshape(-1, 2)
     for i, part in enumerate(np.split(rows, [1, 5, ROWS, ROWS + 3, ROWS + 9, 2 * ROWS, 3 * ROWS + 2])):
         if i % 2:
-            found += [buffer.flush().copy() for row in part.tolist() if buffer.write_one(row)]
+            found += [full for row in part.tolist() for full in buffer.write_one(row)]
         else:
-            found += [full.copy() for full in buffer.write(*part.T)]
+            found.extend(buffer.write(*part.T))
     assert [len(full) for full in found] == [ROWS] * 3
     np.testing.assert_array_equal(np.concatenate([*found, buffer.rows]), rows)
 

@@ -20,7 +20,7 @@ def asked(seed=0):
     workbook = Workbook(Learner(Ridge(3), Steady(0.4), seed=seed), ENCODING, "id", "y")
     workbook.ask_rows(X, NAMES)
     waiting = list(workbook.learner.outstanding)
-    workbook.tell_known(waiting[:6], X[:6, 0], "the log")
+    workbook.tell(waiting[:6], X[:6, 0], "the log", exact_ids=True)
     return workbook, waiting
 
 
@@ -51,8 +51,8 @@ def test_predict_does_not_change_the_digest():
     "change",
     [
         lambda workbook, waiting: workbook.ask_rows(X[:1], ["new"]),
-        lambda workbook, waiting: workbook.tell_known(waiting[6:7], np.array([0.5]), "the log"),
-        lambda workbook, waiting: workbook.tell_known(waiting[:1], np.array([0.5]), "the log", replace=True),
+        lambda workbook, waiting: workbook.tell(waiting[6:7], np.array([0.5]), "the log", exact_ids=True),
+        lambda workbook, waiting: workbook.tell(waiting[:1], np.array([0.5]), "the log", replace=True),
         lambda workbook, waiting: retract(workbook, waiting[6:7]),
         lambda workbook, waiting: forget_labels(workbook, waiting[:1]),
         lambda workbook, waiting: workbook.learner.rng.random(),
@@ -69,9 +69,9 @@ def test_digest_changes_with_every_operation(change):
 def test_digest_depends_on_the_order_of_labels():
     (one, waiting), (other, _) = asked(), asked()
     for name in waiting[6:8]:
-        one.tell_known([name], np.array([0.5]), "the log")
+        one.tell([name], np.array([0.5]), "the log", exact_ids=True)
     for name in waiting[7:5:-1]:
-        other.tell_known([name], np.array([0.5]), "the log")
+        other.tell([name], np.array([0.5]), "the log", exact_ids=True)
     assert state_digest(one) != state_digest(other)
 
 
@@ -91,10 +91,10 @@ def test_periods_are_replayed():
     assert state_digest(one) == state_digest(other)
 
 
-def test_tell_known_equals_tell():
+def test_tell_with_exact_ids_equals_tell():
     (one, waiting), (other, _) = asked(), asked()
     told = one.tell(waiting[5:8], X[5:8, 0], "labels.csv")
-    assert told == other.tell_known(waiting[5:8], X[5:8, 0], "labels.csv")
+    assert told == other.tell(waiting[5:8], X[5:8, 0], "labels.csv", exact_ids=True)
     assert state_digest(one) == state_digest(other)
     with pytest.raises(ValueError, match="outstanding"):
-        other.tell_known([f" {waiting[9]}"], np.array([0.5]), "labels.csv")
+        other.tell([f" {waiting[9]}"], np.array([0.5]), "labels.csv", exact_ids=True)

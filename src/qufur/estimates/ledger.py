@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,8 +100,18 @@ class Ledger:
         self.shifts.update(uncertainty)
         if self._estimate is None and largest_loss > 0:
             self._begin(largest_loss)
-        if not query and self._passed.write_one((largest_loss, probability)):
-            self._add_unqueried(self._estimate, self._passed.flush())
+        if not query:
+            for rows in self._passed.write_one((largest_loss, probability)):
+                self._add_unqueried(self._estimate, rows)
+
+    def tell(self, queries: Sequence[Pending], labels: Floats) -> None:
+        """Record the labels of outstanding queries."""
+        if len(queries) == 1:
+            query = queries[0]
+            self.answer_one(query.prediction, query.probability, query.largest_loss, labels.item())
+        elif queries:
+            prediction, probability, largest_loss = decisions(queries).T
+            self.answer(prediction, probability, largest_loss, labels)
 
     def answer(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> None:
         """Record labels, evaluated against the predictions made at query time."""
@@ -110,6 +120,17 @@ class Ledger:
             return
         loss = self._count(prediction, probability, largest_loss, labels)
         for rows in self._seen.write(largest_loss, probability, np.minimum(loss, largest_loss)):
+            self._add_answered(self._estimate, rows)
+
+    def answer_one(self, prediction: float, probability: float, largest_loss: float, label: float) -> None:
+        """Record one label: the scalar version of `answer`."""
+        loss = self._model.loss_one(prediction, label)
+        self.answered += 1
+        self.beyond += 0 < largest_loss < loss
+        self.loss_seen += loss
+        if not self._model.label_codec.classifies:
+            self.errors.add_one(abs(prediction - label), probability)
+        for rows in self._seen.write_one((largest_loss, probability, min(loss, largest_loss))):
             self._add_answered(self._estimate, rows)
 
     def _count(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> Floats:
@@ -122,43 +143,29 @@ class Ledger:
             self.errors.add(abs(prediction - labels), probability)
         return loss
 
-    def answer_one(self, prediction: float, probability: float, largest_loss: float, label: float) -> None:
-        """Record one label: the scalar version of `answer`."""
-        loss = self._model.loss_one(prediction, label)
-        self.answered += 1
-        self.beyond += 0 < largest_loss < loss
-        self.loss_seen += loss
-        if not self._model.label_codec.classifies:
-            self.errors.add_one(abs(prediction - label), probability)
-        if self._seen.write_one((largest_loss, probability, min(loss, largest_loss))):
-            self._add_answered(self._estimate, self._seen.flush())
+    def correct(self, answered: Floats, labels: Floats) -> None:
+        """Replace the labels of all answered queries and recompute the sums of losses.
 
-    def tell(self, queries: Sequence[Pending], labels: Floats) -> None:
-        """Record the labels of outstanding queries."""
-        if len(queries) == 1:
-            query = queries[0]
-            self.answer_one(query.prediction, query.probability, query.largest_loss, labels.item())
-        elif queries:
-            prediction, probability, largest_loss = decisions(queries).T
-            self.answer(prediction, probability, largest_loss, labels)
-
-    def correct(
-        self, prediction: Floats, probability: Floats, largest_loss: Floats, old: Floats, new: Floats
-    ) -> None:
-        """Replace the labels of all answered queries and recompute the sums of losses."""
-        before, after = (self._model.loss(prediction, labels) for labels in (old, new))
+        Parameters
+        ----------
+        answered
+            Current label, prediction, probability and largest loss of each query, as rows.
+        labels
+            The new labels.
+        """
+        old, prediction, probability, largest_loss = answered.T
+        before, after = (self._model.loss(prediction, y) for y in (old, labels))
         bounded = largest_loss > 0
         self.beyond, self.loss_seen = int((after > largest_loss)[bounded].sum()), float(after.sum())
         self.errors = Errors()
         if not self._model.label_codec.classifies:
-            self.errors.add(abs(prediction - new), probability)
-        rows = (old != new) & bounded
-        if self._estimate is None or not rows.any():
-            return
-        bound = largest_loss[rows]
-        # Both are bounded for all labels: no large number is added and then subtracted.
-        wrong, right = (np.minimum(loss[rows], bound) for loss in (before, after))
-        self._estimate.replace(probability[rows], wrong, right, bound)
+            self.errors.add(abs(prediction - labels), probability)
+        rows = (old != labels) & bounded
+        if self._estimate is not None and rows.any():
+            bound = largest_loss[rows]
+            # Both are bounded for all labels: no large number is added and then subtracted.
+            wrong, right = (np.minimum(loss[rows], bound) for loss in (before, after))
+            self._estimate.replace(probability[rows], wrong, right, bound)
 
     def forget(self, gone: Floats, kept: Floats) -> None:
         """Remove labels that were wrong and whose correct values will never arrive.
@@ -166,25 +173,22 @@ class Ledger:
         Parameters
         ----------
         gone, kept
-            Label, prediction, probability and largest loss of the removed labels, and of all others, as rows.
+            The removed labels, and all others, as rows like those of `correct`.
         """
         old, prediction, probability, largest_loss = gone.T
-        loss, bounded = self._model.loss(prediction, old), largest_loss > 0
-        if self._estimate is not None and bounded.any():
-            bound = largest_loss[bounded]
-            self._estimate.forget(probability[bounded], np.minimum(loss[bounded], bound), bound)
+        if self._estimate is not None:
+            loss = self._model.loss(prediction, old)
+            self._estimate.forget(*_bounded(probability, loss, largest_loss))
         self.answered, self.retracted = self.answered - len(gone), self.retracted + len(gone)
-        labels, prediction, probability, largest_loss = kept.T
-        self.correct(prediction, probability, largest_loss, labels, labels)
+        self.correct(kept, kept[:, 0])
 
-    def recall(self, prediction: Floats, probability: Floats, largest_loss: Floats, labels: Floats) -> None:
+    def recall(self, queries: Sequence[Pending], labels: Floats) -> None:
         """Record the labels of queries that `forget` or `retract` had closed without one."""
+        prediction, probability, largest_loss = decisions(queries).T
         loss = self._count(prediction, probability, largest_loss, labels)
         self.retracted -= len(labels)
-        bounded = largest_loss > 0  # the estimate counts the others as unqueried, with or without a label
-        if self._estimate is not None and bounded.any():
-            bound = largest_loss[bounded]
-            self._estimate.recall(probability[bounded], np.minimum(loss[bounded], bound), bound)
+        if self._estimate is not None:  # it counts queries without a bound as unqueried
+            self._estimate.recall(*_bounded(probability, loss, largest_loss))
 
     def retract(self, query: Pending) -> None:
         """Record that a label will never arrive."""
@@ -249,11 +253,11 @@ class Ledger:
 
     def _add_answered(self, estimate: LossEstimate | None, rows: Floats) -> None:
         if estimate is not None:
-            bounded = rows[:, 0] > 0
-            largest_loss, probability, loss = rows[bounded].T
-            estimate.saw(probability, loss, largest_loss)
-            if not bounded.all():
-                estimate.passed(np.zeros(len(rows) - len(loss)), np.zeros(len(rows) - len(loss)))
+            largest_loss, probability, loss = rows.T
+            columns = _bounded(probability, loss, largest_loss)
+            estimate.saw(*columns)
+            without_bound = np.zeros(len(rows) - len(columns[0]))
+            estimate.passed(without_bound, without_bound)
 
 
 def _added(total: float, parts: Floats) -> float:
@@ -261,12 +265,17 @@ def _added(total: float, parts: Floats) -> float:
     return float(np.add.accumulate(np.append(total, parts))[-1])
 
 
+def _bounded(probability: Floats, loss: Floats, largest_loss: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the same columns for the queries with a known bound, which caps their losses."""
+    rows = largest_loss > 0
+    return probability[rows], np.minimum(loss[rows], largest_loss[rows]), largest_loss[rows]
+
+
 class Buffer:
     """Buffer that releases rows in batches of `ROWS`, so that rounding does not depend on blocks."""
 
     def __init__(self, width: int) -> None:
-        self._rows = np.empty((ROWS, width))
-        self._count = 0
+        self._rows = np.empty((0, width))
         # Rows after those of the array: appending one to a list is faster than writing it to an array.
         self._single: list[Sequence[float]] = []
 
@@ -274,41 +283,24 @@ class Buffer:
     def rows(self) -> Floats:
         """The buffered rows."""
         single = np.array(self._single, dtype=np.float64).reshape(-1, self._rows.shape[1])
-        return np.concatenate([self._rows[: self._count], single])
+        return np.concatenate([self._rows, single])
 
     @rows.setter
     def rows(self, rows: Floats) -> None:
-        self._count = len(rows)
-        self._rows[: self._count] = rows
+        self._rows = rows
         self._single.clear()
 
-    def write_one(self, row: Sequence[float]) -> bool:
-        """Add one row; return whether the buffer is full."""
+    def write_one(self, row: Sequence[float]) -> Iterable[Floats]:
+        """Add one row; return the full batches, of which there is at most one."""
         self._single.append(row)
-        return self._count + len(self._single) == ROWS
+        return self._released(self.rows) if len(self._rows) + len(self._single) == ROWS else ()
 
-    def flush(self) -> Floats:
-        """Empty the buffer and return its rows, valid until the next write."""
-        self._write_singles()
-        self._count = 0
-        return self._rows
+    def write(self, *columns: Floats) -> Iterable[Floats]:
+        """Add rows, and return the full batches."""
+        return self._released(np.concatenate([self.rows, np.array(columns).T]))
 
-    def write(self, *columns: Floats) -> Iterator[Floats]:
-        """Add rows; yield the buffered rows whenever the buffer is full, valid until the next write."""
-        start, end = 0, len(columns[0])
-        self._write_singles()
-        while start < end:
-            stop = min(end, start + ROWS - self._count)
-            filled = self._count + stop - start
-            for target, column in zip(self._rows[self._count : filled].T, columns, strict=True):
-                target[:] = column[start:stop]
-            start, self._count = stop, filled
-            if self._count == ROWS:
-                yield self.flush()
-
-    def _write_singles(self) -> None:
-        if self._single:
-            end = self._count + len(self._single)
-            self._rows[self._count : end] = self._single
-            self._count = end
-            self._single.clear()
+    def _released(self, rows: Floats) -> Iterable[Floats]:
+        """Return the full batches of these rows, and store the others."""
+        end = len(rows) - len(rows) % ROWS
+        self.rows = rows[end:]
+        return rows[:end].reshape(-1, ROWS, rows.shape[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -45,12 +45,15 @@ def erase(service: Service, name: str, ids: Sequence[str], actor: str) -> int:
     service.commit()
     stream, store = service.stream(name), service.store
     ids = list(dict.fromkeys(ids))
+    erased = set(ids)
     _check(store, stream.number, ids)
     redaction = Redaction(stream, len(from_start(store, stream.number).workbook.encoding.columns))
     payloads: dict[int, Payload] = {}
     parts = 0
-    for event, indices in _matching_parts(store, stream.number, set(ids)):
-        payload = Payload.from_bytes(event.payload).without(indices)
+    for event in store.events(stream.number):
+        payload = Payload.from_bytes(event.payload)
+        indices = _parts_of(event, payload, erased)
+        payload = payload.without(indices)
         redaction.add(event, payload)
         parts += len(indices)
         if indices:
@@ -70,12 +73,7 @@ def erase(service: Service, name: str, ids: Sequence[str], actor: str) -> int:
         service.roll_back()  # the other commands of the batch are committed already
         raise UnavailableError("The store cannot be written. Nothing was erased.") from error
     service.reload(name)
-    try:
-        compact(store)
-    except StoreError as error:
-        raise UnavailableError(
-            f"The examples are erased from the log. {error} Run VACUUM to remove them from the file."
-        ) from error
+    _compact(store, "The examples are erased", "them")
     return parts
 
 
@@ -204,12 +202,7 @@ def delete_stream(service: Service, name: str, actor: str) -> tuple[int, int]:
     except (DBAPIError, OSError) as error:
         raise UnavailableError("The store cannot be written. Nothing was deleted.") from error
     service.drop(name)
-    try:
-        compact(store)
-    except StoreError as error:
-        raise UnavailableError(
-            f"The stream is deleted from the log. {error} Run VACUUM to remove it from the file."
-        ) from error
+    _compact(store, "The stream is deleted", "it")
     return event.seq - 1, keys
 
 
@@ -247,6 +240,14 @@ def _rewrite(
         connection.execute(insert(events), {"stream": stream, **event._asdict()})
 
 
+def _compact(store: Store, finished: str, rest: str) -> None:
+    try:
+        compact(store)
+    except StoreError as error:
+        message = f"{finished} from the log. {error} Run VACUUM to remove {rest} from the file."
+        raise UnavailableError(message) from error
+
+
 def _check(store: Store, stream: int, ids: Sequence[str]) -> None:
     seqs = store.find(stream, ids)
     missing = [id for id in ids if id not in seqs]
@@ -256,14 +257,10 @@ def _check(store: Store, stream: int, ids: Sequence[str]) -> None:
         raise ConflictError("An imported example cannot be erased alone: it is part of the state file.")
 
 
-def _matching_parts(store: Store, stream: int, ids: Collection[str]) -> Iterator[tuple[Event, list[int]]]:
-    """Yield all events, each with the indices of its parts that belong to these examples."""
-    for event in store.events(stream):
-        if event.kind not in EXAMPLE_KINDS:
-            yield event, []
-            continue
-        rows = enumerate(Payload.from_bytes(event.payload).rows())
-        yield event, [index for index, row in rows if row is not None and _id(event.kind, row) in ids]
+def _parts_of(event: Event, payload: Payload, ids: Collection[str]) -> list[int]:
+    """Return the indices of the parts of an event that belong to these examples."""
+    rows = enumerate(payload.rows() if event.kind in EXAMPLE_KINDS else ())
+    return [index for index, row in rows if row is not None and _id(event.kind, row) in ids]
 
 
 def _id(kind: str, row: list[object]) -> object:

@@ -28,16 +28,21 @@ def offload_rows(stream: Stream, store: Store) -> Stream:
     """Make a stream that was created in this store read most of its labelled rows from the log."""
 
     def read(ids: Sequence[Id]) -> Floats:
-        rows = _rows(stream, store, [str(id) for id in ids])
-        return cast(Relabels, stream.workbook.learner.state).stored_rows(
-            stream.inputs([rows[str(id)] for id in ids])
-        )
+        names = [str(id) for id in ids]
+        rows = _rows_in(stream.unsaved, set(names))
+        rows |= stored_rows(store, stream.number, [name for name in names if name not in rows])
+        if len(rows) < len(names):
+            raise StoreError(
+                "The row of a label is missing in the log: it was erased, or the log is damaged."
+            )
+        inputs = stream.inputs([rows[name] for name in names])
+        return cast(Relabels, stream.workbook.learner.state).stored_rows(inputs)
 
     stream.workbook.labels.offload_rows(read, MAX_ROW_BYTES)
     return stream
 
 
-def rows_in(events: Iterable[Event], ids: Collection[str]) -> dict[str, Any]:
+def _rows_in(events: Iterable[Event], ids: Collection[str]) -> dict[str, Any]:
     """Return the rows of these examples, as received, from events."""
     return {
         id: decode(part)[1]
@@ -47,15 +52,10 @@ def rows_in(events: Iterable[Event], ids: Collection[str]) -> dict[str, Any]:
     }
 
 
-def _rows(stream: Stream, store: Store, ids: Sequence[str]) -> dict[str, Any]:
-    """Return the rows of examples as received, reading each event once."""
-    requested = set(ids)
-    rows = rows_in(stream.unsaved, requested)
-    seqs = store.find(stream.number, [id for id in ids if id not in rows])
-    rows |= rows_in(store.events_at(stream.number, sorted(set(seqs.values()))), requested)
-    if len(rows) < len(requested):
-        raise StoreError("The row of a label is missing in the log: it was erased, or the log is damaged.")
-    return rows
+def stored_rows(store: Store, stream: int, ids: Sequence[str]) -> dict[str, Any]:
+    """Return the rows of these examples, as received, from the log, reading each event once."""
+    seqs = store.find(stream, ids)
+    return _rows_in(store.events_at(stream, sorted(set(seqs.values()))), seqs)
 
 
 def load(store: Store, number: int) -> Stream:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
+from itertools import repeat
 from typing import Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
 
-from qufur.answer import Answers, Cases, reasons
+from qufur.answer import Answers, reasons
 from qufur.arrays import Floats
 from qufur.estimates import intervals
 from qufur.learner import Learner
@@ -89,23 +90,20 @@ class RecordedAnswers(NamedTuple):
 
     def answers(self, model: Model, ids: Sequence[str], index: Any = slice(None)) -> list[AnswerBody]:
         """Return the answers for the examples at these indices, by default all."""
-        decisions = self.decisions
-        query, uncertainty, probability = (
-            column[index] for column in (decisions.query, decisions.uncertainty, decisions.probability)
-        )
-        size, left = (None if column is None else column[index] for column in (self.size, self.left))
-        why = reasons(model, Cases(query, uncertainty, probability, size, self.spent[index], left))
-        prediction = decisions.prediction[index]
+        decided = self.decisions
+        columns = decided.query, decided.uncertainty, decided.probability, self.size, self.spent, self.left
+        selected: list[Any] = [None if column is None else column[index] for column in columns]
+        query, uncertainty, probability = (column.tolist() for column in selected[:3])
+        prediction = decided.prediction[index]
         decoded = model.label_codec.decode(prediction).tolist()
-        none = [None] * len(ids)
-        columns = (column.tolist() for column in (uncertainty, probability, query))
-        return list(map(AnswerBody, ids, decoded, self._intervals(model, prediction) or none, *columns, why))
+        parts = decoded, self._intervals(model, prediction), uncertainty, probability, query
+        return list(map(AnswerBody, ids, *parts, reasons(model, *selected)))
 
-    def _intervals(self, model: Model, prediction: Floats) -> list[tuple[float, float]] | None:
+    def _intervals(self, model: Model, prediction: Floats) -> Iterable[tuple[float, float] | None]:
         if model.label_codec.classifies or (math.isinf(self.error) and model.label_codec.bounds is None):
-            return None
+            return repeat(None)
         low, high = intervals.ends(prediction, self.error, model, self.bounds)
-        return list(zip(low.tolist(), high.tolist(), strict=True))
+        return zip(low.tolist(), high.tolist(), strict=True)
 
 
 def pack_array(array: np.ndarray[Any, Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -25,7 +26,6 @@ from qufur.service.store import Store, schema
 from qufur.service.store.events import SIZE, DamagedError, decode, digest_of
 from qufur.service.stream import Stream
 from qufur.storage import container
-from qufur.storage.container import Tensors
 from qufur.workbook import Workbook
 from qufur.workbook.seen_ids import SeenIds
 
@@ -134,7 +134,9 @@ class SnapshotSchedule:
     """Schedule of snapshots by the work on each stream since its last one."""
 
     def __init__(self) -> None:
-        self._efforts: dict[int, _Effort] = {}
+        # Seconds of work since the last snapshot, and seconds that this snapshot took, by stream number.
+        self._work: dict[int, float] = defaultdict(float)
+        self._snapshot: dict[int, float] = defaultdict(float)
 
     @contextmanager
     def work(self, stream: Stream) -> Iterator[None]:
@@ -143,27 +145,26 @@ class SnapshotSchedule:
         try:
             yield
         finally:
-            effort = self._efforts.get(stream.number, _Effort())
-            self._efforts[stream.number] = effort._replace(work=effort.work + time.perf_counter() - start)
+            self._work[stream.number] += time.perf_counter() - start
 
     def forget(self, stream: Stream) -> None:
         """Discard the record of a deleted stream."""
-        self._efforts.pop(stream.number, None)
+        self._work.pop(stream.number, None)
+        self._snapshot.pop(stream.number, None)
 
     def changed(self, stream: Stream) -> bool:
         """Return whether the stream changed since the last snapshot."""
-        return self._efforts.get(stream.number, _Effort()).work > 0
+        return self._work[stream.number] > 0
 
     def is_due(self, stream: Stream) -> bool:
         """Return whether the work since the last snapshot is worth another, by `SECONDS` and `SHARE`."""
-        effort = self._efforts.get(stream.number, _Effort())
-        return effort.work > max(SECONDS, effort.snapshot / SHARE)
+        return self._work[stream.number] > max(SECONDS, self._snapshot[stream.number] / SHARE)
 
     def take(self, stream: Stream) -> SnapshotBytes:
         """Encode a stream and record the duration."""
         start = time.perf_counter()
         packed = encode_snapshot(stream)
-        self._efforts[stream.number] = _Effort(0.0, time.perf_counter() - start)
+        self._work[stream.number], self._snapshot[stream.number] = 0.0, time.perf_counter() - start
         return packed
 
 
@@ -201,31 +202,15 @@ def load_snapshot(store: Store, number: int) -> StoredSnapshot | None:
 
 
 def _workbook(values: dict[str, Any], bundles: Sequence[Buffer]) -> Workbook:
-    if "workbook" not in values:
-        return _workbook_before_bundles(values)
+    if "workbook" not in values:  # a snapshot of an older version, which contains all ids
+        header, tensors = container.unpack(values["book"], STATE)
+        if "asked" in values:
+            tensors[ASKED] = np.frombuffer(values["asked"], dtype="<u8").astype(np.uint64)
+        return Workbook.from_content((header, tensors), whole=False)
     header, tensors = container.unpack(values["workbook"], STATE)
     loose = np.frombuffer(values["loose"], dtype="<u8").astype(np.uint64)
     asked = np.concatenate([*(np.frombuffer(bundle, dtype="<u8") for bundle in bundles), loose])
     asked.sort()
-    workbook = _restored(header, tensors, asked)
+    workbook = Workbook.from_content((header, {**tensors, ASKED: asked}), whole=False)
     workbook.seen_ids = SeenIds.of_digests(asked, loose)
     return workbook
-
-
-def _workbook_before_bundles(values: dict[str, Any]) -> Workbook:
-    """Return the workbook of a snapshot of an older version, which contains all ids."""
-    header, tensors = container.unpack(values["book"], STATE)
-    if "asked" not in values:
-        return Workbook.from_content((header, tensors), whole=False)
-    return _restored(header, tensors, np.frombuffer(values["asked"], dtype="<u8").astype(np.uint64))
-
-
-def _restored(header: dict[str, Any], tensors: Tensors, asked: np.ndarray[Any, Any]) -> Workbook:
-    return Workbook.from_content((header, {**tensors, ASKED: asked}), whole=False)
-
-
-class _Effort(NamedTuple):
-    """Seconds of work since the last snapshot, and seconds that this snapshot took."""
-
-    work: float = 0.0
-    snapshot: float = 0.0

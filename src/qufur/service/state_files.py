@@ -9,13 +9,14 @@ from qufur.errors import invalid
 from qufur.pending import feature_rows
 from qufur.service.config import StreamConfig
 from qufur.service.errors import NotFoundError
-from qufur.service.rebuild import load, rows_in
+from qufur.service.rebuild import load, stored_rows
 from qufur.service.store import Store
 from qufur.service.stream import Stream
 from qufur.tables.writers import column_heading, unused_name
 from qufur.workbook import Workbook
 from qufur.workbook.labels import Labels
 from qufur.workbook.seen_ids import SeenIds
+from qufur.workbook.workbook import shown_prediction
 
 
 def export(store: Store, name: str, path: str | os.PathLike[str]) -> Stream:
@@ -79,10 +80,7 @@ def _add_pending_rows(stream: Stream, store: Store) -> None:
     id, target = column_heading(workbook.id_column), column_heading(workbook.target)
     header = [id, *map(column_heading, columns), unused_name("prediction", {id, target, *columns}), target]
     missing = [id for id in map(str, workbook.learner.pending) if workbook.pending_rows.cells(id) is None]
-    seqs = store.find(stream.number, missing)
-    records = rows_in(store.events_at(stream.number, sorted(set(seqs.values()))), seqs)
-    for id, record in records.items():
-        prediction = workbook.learner.pending[id].prediction
-        workbook.pending_rows.add(
-            header, [[id, *(record.get(name) for name in columns), f"{prediction:.6g}", ""]]
-        )
+    for id, record in stored_rows(store, stream.number, missing).items():
+        prediction = shown_prediction(workbook.learner.pending[id].prediction)
+        cells = [id, *(record.get(name) for name in columns), prediction, ""]
+        workbook.pending_rows.add(header, [cells])

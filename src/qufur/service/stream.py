@@ -89,7 +89,7 @@ class Stream:
         self.examples: list[tuple[int, Sequence[str]]] = []
         self.reopened: dict[str, None] = {}
         self.bundles: list[bytes] = []
-        self._error: float | None = None
+        self._error: float | None = None  # half of the width of intervals; None until it is needed again
 
     @classmethod
     def create(cls, number: int, config: StreamConfig, actor: str) -> Stream:
@@ -148,7 +148,9 @@ class Stream:
             if header:  # columns were added without an event
                 raise RuntimeError("rows were rejected after columns were added") from error
             raise
-        recorded = RecordedAnswers.of(self.workbook.learner, answers, self._likely_error())
+        if self._error is None:
+            self._error = self.workbook.learner.ledger.likely_error(LEVEL)
+        recorded = RecordedAnswers.of(self.workbook.learner, answers, self._error)
         at = self._log(Kind.asked, actor, header | recorded.values(), rows.parts, rows.ids)
         self._record_asked(rows.ids, recorded.decisions.query, at)
         return recorded.answers(self.workbook.learner.model, rows.ids)
@@ -285,12 +287,11 @@ class Stream:
         growth = Growth(self.workbook.encoding, scale=not self.workbook.learner.model.tags.scales_inputs)
         growth.add(batch)
         grown = growth.grown
+        X = grown.encode(batch)
         if len(grown.columns) > len(self.workbook.encoding.columns):
-            X = grown.encode(batch)
             self._grow(grown)
             header["encoding"] = grown.state()
-            return X
-        return self.workbook.encoding.encode(batch)
+        return X
 
     def _grow(self, encoding: Encoding) -> None:
         if self.workbook.learner.dim is None:  # no row received yet
@@ -327,7 +328,9 @@ class Stream:
             self._learn(reopened, X, np.array([labels[id] for id in reopened]))
         if pending:
             values = np.array(list(pending.values()))
-            self.workbook.tell_known(list(pending), values, REQUEST, replace=replace, accept_outliers=True)
+            self.workbook.tell(
+                list(pending), values, REQUEST, exact_ids=True, replace=replace, accept_outliers=True
+            )
         self._close(labels)
         self._error = None
 
@@ -353,12 +356,6 @@ class Stream:
         labels_by_id: dict[Id, float] = dict(zip(ids, labels.tolist(), strict=True))
         rows_by_id: dict[Id, Floats] = dict(zip(ids, X, strict=True))
         learn(self.workbook, FreeLabels(REQUEST, labels_by_id, rows_by_id, 0), accept_outliers=True)
-
-    def _likely_error(self) -> float:
-        """Return half of the width of intervals, cached until the next label."""
-        if self._error is None:
-            self._error = self.workbook.learner.ledger.likely_error(LEVEL)
-        return self._error
 
     def _log(
         self, kind: Kind, actor: str, header: Any, parts: Sequence[bytes] = (), examples: Sequence[str] = ()

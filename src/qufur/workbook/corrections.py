@@ -15,7 +15,7 @@ from qufur.arrays import Floats, Ints
 from qufur.errors import OutlierWarning, invalid
 from qufur.ids import Id, check_outstanding
 from qufur.models.capabilities import KeepsPurchases, Relabels
-from qufur.pending import Pending, decisions
+from qufur.pending import closed_queries, decisions
 from qufur.tables import Batch, ids
 from qufur.tables.writers import column_called
 from qufur.workbook.workbook import Workbook
@@ -84,17 +84,15 @@ def forget(workbook: Workbook, ids: Sequence[Id]) -> None:
     closed = workbook.labels.positions(queried)
     answered, state = numbers[closed], workbook.learner.state
     if isinstance(state, KeepsPurchases):
-        terms = state.purchases_at(closed.tolist())
+        terms = state.purchases_at(closed.tolist())[:, 1:]
     else:
-        terms = np.column_stack([answered[:, 2], answered[:, 2], np.zeros(len(closed))])
+        terms = np.column_stack([answered[:, 2], np.zeros(len(closed))])
     cast(Relabels, state).unlearn(
         np.flatnonzero(gone).tolist(), workbook.labels.rows[~gone], numbers[~gone, 0]
     )
     workbook.learner.ledger.forget(answered, numbers[bought & ~gone])
     workbook.labels.remove(ids)
-    for id, decided, (p, mean, at_random) in zip(queried, answered.tolist(), terms.tolist(), strict=True):
-        _, prediction, _, largest_loss = decided
-        workbook.closed[id] = Pending(id, prediction, p, mean, bool(at_random), largest_loss)
+    workbook.closed |= closed_queries(queried, np.column_stack([answered[:, 1:], terms]))
 
 
 ReadLabels = Callable[[Batch, str], tuple[Ints, Floats]]
@@ -160,9 +158,8 @@ def learn(workbook: Workbook, table: FreeLabels, *, accept_outliers: bool = Fals
     known = [name for name in table.label if name in workbook.labels]
     for name in known:
         if workbook.labels.label(name) != table.label[name]:
-            received = workbook.describe_conflict(name, table.label[name])
             remedy = "`Workbook.tell(replace=True)` replaces it."
-            raise invalid("label", table.file, "equal to the stored label", received, remedy)
+            raise workbook.conflict(name, table.label[name], table.file, remedy)
     pending = [name for name in table.label if name in workbook.learner.pending]
     closed = [name for name in table.label if name in workbook.closed]
     queried = {*known, *pending, *closed}
@@ -174,7 +171,7 @@ def learn(workbook: Workbook, table: FreeLabels, *, accept_outliers: bool = Fals
     if closed:
         _learn_closed(workbook, closed, table)
     labels = np.array([table.label[name] for name in pending])
-    workbook.tell_known(pending, labels, table.file, accept_outliers=True)
+    workbook.tell(pending, labels, table.file, exact_ids=True, accept_outliers=True)
     return Learned(len(free), len(pending) + len(closed), len(known), table.blank)
 
 
@@ -195,15 +192,14 @@ def _learn_closed(workbook: Workbook, names: list[Id], table: FreeLabels) -> Non
     """Learn labels of closed queries on the terms of the queries."""
     X, y = _arrays(names, table)
     learner, queries = workbook.learner, [workbook.closed[name] for name in names]
-    decided = decisions(queries)
-    prediction, probability, largest_loss = decided.T
     learner.model.label_codec.check(y)
     if isinstance(learner.state, KeepsPurchases):
         learner.state.learn_bought(queries, X, y)
     else:
         learner.state.learn(X, y)
-    learner.ledger.recall(prediction, probability, largest_loss, y)
-    workbook.labels.add(names, np.column_stack([y, decided]), cast(Relabels, learner.state).stored_rows(X))
+    learner.ledger.recall(queries, y)
+    numbers = np.column_stack([y, decisions(queries)])
+    workbook.labels.add(names, numbers, cast(Relabels, learner.state).stored_rows(X))
     for name in names:
         del workbook.closed[name]
 

@@ -88,10 +88,7 @@ class SeenIds:
         """Return which of these ids were seen before."""
         digests = _digests(ids)
         self._looked_up = ids, digests
-        if not self._recent:
-            recent = np.zeros(len(ids), dtype=bool)
-        else:
-            recent = np.array([digest in self._recent for digest in digests.tolist()], dtype=bool)
+        recent = np.array([digest in self._recent for digest in digests.tolist()], dtype=bool)
         if not len(self._sorted):
             return recent
         merged = self._sorted.take(np.searchsorted(self._sorted, digests), mode="clip") == digests

@@ -13,12 +13,12 @@ import numpy as np
 from qufur import snapshot
 from qufur.answer import Answers
 from qufur.arrays import Bools, Floats, Ints, as_labels, strip_prefix
-from qufur.errors import OutlierWarning, invalid
+from qufur.errors import InvalidError, OutlierWarning, invalid
 from qufur.estimates.monitor import Monitor
 from qufur.ids import Id
 from qufur.learner import Learner
 from qufur.models.capabilities import Relabels
-from qufur.pending import Pending, decisions, feature_rows, purchase_terms
+from qufur.pending import Pending, closed_queries, decisions, feature_rows, purchase_terms
 from qufur.rules.per_period import UNKNOWN, PerPeriod
 from qufur.storage import container
 from qufur.storage.container import Content
@@ -40,6 +40,20 @@ if TYPE_CHECKING:
 
 VERSION = 2
 """Version 1 had the cells and times of pending rows as lines of its own; now the learner has them."""
+PLAIN_FIELDS = {
+    "id": "id",
+    "target": "target",
+    "rows": "rows",
+    "tables": "tables",
+    "headers": "pending_headers",
+    "has_rule": "has_rule",
+    "unit": "unit",
+    "unfinished": "partial_tables",
+    "start_options": "start_options",
+}
+"""Attributes that a file stores unchanged, by name in the file; older files lack some of them."""
+OPTIONAL_FIELDS = "unfinished", "start_options"
+"""Fields that a file omits if they are empty."""
 
 
 @dataclass(frozen=True)
@@ -248,15 +262,12 @@ class Workbook:
     def resolve_ids(self, names: Sequence[Id]) -> list[Id]:
         """Map ids as written in a file to ids of this workbook; "12.0" matches 12 unless it is an id."""
         by_text: dict[str, Id] = {str(id): id for id in (*self.labels, *self.learner.pending)}
-        rows = self.seen_ids.seen(names).tolist()
-        return [
-            self._resolve_id(str(name), by_text, name, row) for name, row in zip(names, rows, strict=True)
-        ]
-
-    @staticmethod
-    def _resolve_id(text: str, by_text: dict[str, Id], name: Id, is_row: bool) -> Id:
-        forms = [unescaped(text), text, *([] if is_row else [category(text)])]
-        return next((by_text[form] for form in forms if form in by_text), name)
+        resolved = []
+        for name, is_row in zip(names, self.seen_ids.seen(names).tolist(), strict=True):
+            text = str(name)
+            forms = [unescaped(text), text, *([] if is_row else [category(text)])]
+            resolved.append(next((by_text[form] for form in forms if form in by_text), name))
+        return resolved
 
     def tell(
         self,
@@ -264,6 +275,7 @@ class Workbook:
         labels: Floats,
         file: str,
         *,
+        exact_ids: bool = False,
         replace: bool = False,
         accept_outliers: bool = False,
     ) -> TellResult:
@@ -271,21 +283,10 @@ class Workbook:
 
         With `replace`, a different label replaces the stored one as if it had been the first: all labels are
         relearned, O(d²) each. Labels far outside the label range raise `InvalidError` unless
-        `accept_outliers` is set.
+        `accept_outliers` is set. The names are ids as written in a file, see `resolve_ids`; with `exact_ids`,
+        which takes O(1) per new label, they are ids of this workbook.
         """
-        options = {"replace": replace, "accept_outliers": accept_outliers}
-        return self.tell_known(self.resolve_ids(names), labels, file, **options)
-
-    def tell_known(
-        self,
-        names: Sequence[Id],
-        labels: Floats,
-        file: str,
-        *,
-        replace: bool = False,
-        accept_outliers: bool = False,
-    ) -> TellResult:
-        """Learn labels like `tell`, by exact ids of this workbook: O(1) per new label."""
+        names = names if exact_ids else self.resolve_ids(names)
         given = dict(zip(names, as_labels(labels, len(names), file).tolist(), strict=True))
         if len(given) < len(names):
             duplicate = next(name for position, name in enumerate(names) if name in names[:position])
@@ -297,8 +298,7 @@ class Workbook:
                 remedy = "Only queried rows accept a label."
                 raise invalid("id", file, "outstanding", f"{name!r}, which is not", remedy)
         if changed and not replace:
-            received = self.describe_conflict(changed[0], given[changed[0]])
-            raise invalid("label", file, "equal to the stored label", received, "`replace=True` replaces it.")
+            raise self.conflict(changed[0], given[changed[0]], file, "`replace=True` replaces it.")
         if not accept_outliers:
             self.refuse_outliers({name: given[name] for name in (*new, *changed)}, file)
         self._learn({name: given[name] for name in new})
@@ -306,15 +306,14 @@ class Workbook:
             self._replace({name: given[name] for name in changed})
         return TellResult(len(new), len(given) - len(new), len(changed))
 
-    def format_label(self, label: float) -> str:
-        """Format a label: a number, or the name of a class in quotes."""
-        return f"{label:g}" if self.classes is None else repr(self.classes[int(label)])
-
-    def describe_conflict(self, name: Id, label: float) -> str:
-        """Describe a label that differs from the stored one."""
-        return (
-            f"{self.format_label(label)} for {name!r}, which has {self.format_label(self.labels[name].label)}"
+    def conflict(self, name: Id, label: float, file: str, remedy: str) -> InvalidError:
+        """Build the error for a label that differs from the stored one."""
+        new, stored = (
+            f"{value:g}" if self.classes is None else repr(self.classes[int(value)])
+            for value in (label, self.labels[name].label)
         )
+        received = f"{new} for {name!r}, which has {stored}"
+        return invalid("label", file, "equal to the stored label", received, remedy)
 
     def refuse_outliers(self, labels: dict[Id, float], file: str) -> None:
         """Raise `InvalidError` for the first label far outside the label range."""
@@ -342,8 +341,7 @@ class Workbook:
         new[self.labels.positions(list(labels))] = list(labels.values())
         cast(Relabels, self.learner.state).relabel(self.labels.rows, new)
         bought = ~np.isnan(numbers[:, 1])
-        old, prediction, probability, largest_loss = numbers[bought].T
-        self.learner.ledger.correct(prediction, probability, largest_loss, old, new[bought])
+        self.learner.ledger.correct(numbers[bought], new[bought])
         self.labels.replace(new)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -355,24 +353,17 @@ class Workbook:
         header, tensors = snapshot.encode(self.learner)
         monitor_values, monitor_arrays = self.monitor.save()
         closed = self.closed.values()
-        fields: dict[str, Any] = {
+        fields: dict[str, Any] = {key: getattr(self, name) for key, name in PLAIN_FIELDS.items()} | {
             "encoding": self.encoding.state(),
-            "id": self.id,
-            "target": self.target,
             "told": list(self.labels),
             "closed": list(self.closed),
-            "rows": self.rows,
-            "tables": self.tables,
             "growth": self.encoding_versions,
-            "headers": self.pending_headers,
             "history": asdict(self.history),
-            "periods": None if self.periods is None else asdict(self.periods),
-            "has_rule": self.has_rule,
+            "periods": self.periods and asdict(self.periods),
             "dialect": self.dialect and asdict(self.dialect),
-            "unit": self.unit,
             "watch": monitor_values,
-        } | ({"unfinished": self.partial_tables} if self.partial_tables else {})
-        fields |= {"start_options": self.start_options} if self.start_options else {}
+        }
+        fields = {key: value for key, value in fields.items() if value or key not in OPTIONAL_FIELDS}
         tensors |= {
             "workbook.numbers": self.labels.numbers,
             "workbook.closed": np.column_stack([decisions(closed), purchase_terms(closed)[:, 1:]]),
@@ -397,61 +388,38 @@ class Workbook:
         """Return the workbook of a `content`; unless whole, rows of labels may be missing."""
         header, tensors = content
         fields = header["workbook"]
-        columns, rows = (tensors.pop(f"workbook.{name}") for name in ("numbers", "rows"))
-        asked, lines, terms = (
-            tensors.pop(f"workbook.{name}", None) for name in ("asked", "waiting", "closed")
-        )
-        monitor_arrays = strip_prefix("workbook.watch.", tensors)
+        own = strip_prefix("workbook.", tensors)
         tensors = {name: array for name, array in tensors.items() if not name.startswith("workbook.")}
         learner = snapshot.decode(Learner, (header["learner"], tensors))
-        if columns.shape[1:] == (3,):  # older versions did not store the largest losses
-            columns = np.column_stack([columns, learner.model.largest_loss(columns[:, 1])])
-        labels_received = Labels(fields["told"], columns, rows)
+        numbers = own["numbers"]
+        if numbers.shape[1:] == (3,):  # older versions did not store the largest losses
+            numbers = np.column_stack([numbers, learner.model.largest_loss(numbers[:, 1])])
+        labels_received = Labels(fields["told"], numbers, own["rows"])
         if whole and len(labels_received.cached_rows) < len(labels_received):
-            raise invalid("rows", "the file", "as many as labels", len(rows))
-        encoding = Encoding.from_state(fields["encoding"])
-        # Missing in files of older versions; then the ids of labels and outstanding rows are known.
-        seen_ids = (
-            SeenIds([*labels_received, *learner.outstanding]) if asked is None else SeenIds.of_digests(asked)
-        )
-        versions = [EncodingVersion(*version) for version in fields.get("growth", ())]
-        if lines is not None:  # version 1
-            restore_lines(learner.pending, lines)
-        history = History(**fields.get("history", {}))
-        periods = Periods(**fields["periods"]) if fields.get("periods") else None
-        if (periods is None) == isinstance(learner.rule, PerPeriod):
+            raise invalid("rows", "the file", "as many as labels", len(own["rows"]))
+        if "asked" in own:
+            seen_ids = SeenIds.of_digests(own["asked"])
+        else:  # a file of an older version; the ids of labels and outstanding rows are known
+            seen_ids = SeenIds([*labels_received, *learner.outstanding])
+        if "waiting" in own:  # version 1
+            restore_lines(learner.pending, own["waiting"])
+        periods, dialect = fields.get("periods"), fields.get("dialect")
+        if bool(periods) != isinstance(learner.rule, PerPeriod):
             raise invalid("periods", "the file", "present exactly if the rule is PerPeriod", repr(periods))
-        dialect = Dialect(**fields["dialect"]) if fields.get("dialect") else None
-        monitor = Monitor.restored(
-            fields.get("watch", {}), monitor_arrays, (learner.ledger.examples, learner.spent)
-        )
-        closed: dict[Id, Pending] = {}
-        if terms is not None:  # files of version 0.1.0 have none
-            for id, (prediction, p, largest_loss, mean, at_random) in zip(
-                fields["closed"], terms.tolist(), strict=True
-            ):
-                closed[id] = Pending(id, prediction, p, mean, bool(at_random), largest_loss)
+        since = learner.ledger.examples, learner.spent
         return cls(
             learner=learner,
-            encoding=encoding,
-            id=fields["id"],
-            target=fields["target"],
+            encoding=Encoding.from_state(fields["encoding"]),
             labels=labels_received,
-            rows=fields["rows"],
-            tables=fields["tables"],
             seen_ids=seen_ids,
-            encoding_versions=versions,
-            # Missing in the first files.
-            pending_headers=fields.get("headers", []),
-            history=history,
-            periods=periods,
-            has_rule=fields.get("has_rule", True),
-            dialect=dialect,
-            unit=fields.get("unit", ""),
-            monitor=monitor,
-            partial_tables=fields.get("unfinished", {}),
-            closed=closed,
-            start_options=fields.get("start_options", {}),
+            encoding_versions=[EncodingVersion(*version) for version in fields.get("growth", ())],
+            history=History(**fields.get("history", {})),
+            periods=Periods(**periods) if periods else None,
+            dialect=Dialect(**dialect) if dialect else None,
+            monitor=Monitor.restored(fields.get("watch", {}), strip_prefix("watch.", own), since),
+            # Files of version 0.1.0 have none.
+            closed=closed_queries(fields.get("closed", ()), own.get("closed", np.empty((0, 5)))),
+            **{name: fields[key] for key, name in PLAIN_FIELDS.items() if key in fields},
         )
 
 
