@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qufur.arrays import Floats
 from qufur.figures.style import LOOKS, looks_of, plain_ticks
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, titl
 def _point(rows: pl.DataFrame, measure: str) -> tuple[float, ...]:
     columns = (rows["queries"].to_numpy(), rows[measure].to_numpy())
     return tuple(float(value) for column in columns for value in (column.mean(), column.std()))
-
-
-Floats = NDArray[np.float64]
 
 
 def draw_bands(panel: Any, curves: Mapping[str, tuple[Floats, Floats]], names: Mapping[str, str]) -> None:
