@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from qufur.arrays import Floats
 from qufur.figures.style import LOOKS, looks_of, plain_ticks
 
 if TYPE_CHECKING:
     import polars as pl
+
+Floats = NDArray[np.float64]
 
 
 def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, title: str) -> None:
