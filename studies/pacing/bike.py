@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qufur.data.bike import BIKE
+from qufur.data.dataset import BIKE
 from qufur.streams.real.recorded import Recorded, frozen
 
 CATEGORIES = ("hr", "mnth", "weekday", "weathersit")

@@ -16,7 +16,7 @@ import os, signal, sys
 sys.modules["pyarrow"] = None  # pandas would import it, and it starts a thread
 import sqlalchemy.dialects.sqlite, filelock, uvicorn.protocols.http.httptools_impl, uvicorn.loops.uvloop
 import numpy as np
-import qufur.models.ensemble.experts, qufur.service.fit_worker, qufur.service.server, qufur.service.snapshots
+import qufur.models.ensemble.experts, qufur.service.fits, qufur.service.server, qufur.service.snapshots
 import qufur.service.snapshots
 from qufur.cli.serve import serve
 from qufur.service.config import StreamConfig
@@ -24,7 +24,7 @@ from qufur.service.config import StreamConfig
 for model in ("ridge", "experts"):
     StreamConfig("warm", dim=1, model=model, label_range=(0, 1)).workbook().ask_rows(np.ones((1, 1)), ["a"])
 qufur.models.ensemble.experts.TREES = 3
-qufur.service.fit_worker.MAX_CRASHES, qufur.service.server.warm_up = 0, id
+qufur.service.fits.MAX_CRASHES, qufur.service.server.warm_up = 0, id
 qufur.service.snapshots.SECONDS, qufur.service.snapshots.SHARE = 0.02, 0.5
 qufur.service.snapshots.BUNDLE = 7
 

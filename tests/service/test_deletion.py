@@ -149,7 +149,7 @@ def test_stream_deleted_while_the_store_is_checked_is_no_damage(tmp_path, monkey
 
 
 def test_fit_of_a_deleted_stream_is_not_installed_in_another_of_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr("qufur.service.fit_worker.MAX_CRASHES", 0)  # fits run in this process
+    monkeypatch.setattr("qufur.service.fits.MAX_CRASHES", 0)  # fits run in this process
     with closing(opened(tmp_path)) as store:
         service = filled(store)
         submitted, done = [], threading.Event()

@@ -17,9 +17,9 @@ from tests.service.conftest import opened, running
 from tests.service.test_serve import end, server
 
 from qufur import Experts, Learner, Uniform
-from qufur.service import fit_worker as fitters
+from qufur.service import fits as fitters
 from qufur.service.config import StreamConfig
-from qufur.service.fit_worker import FitError, FitWorker, StoppedError
+from qufur.service.fits import FitError, FitWorker, StoppedError
 from qufur.service.server import warm_up
 from qufur.service.service import Service
 from qufur.service.writer import Writer

@@ -281,7 +281,7 @@ class Requests(RuleBasedStateMachine):
 @pytest.mark.usefixtures("few_trees")
 def test_random_sequence_of_requests_agrees_with_a_model(tmp_path, monkeypatch):
     # Fits run in a thread: every restart would start a worker process.
-    monkeypatch.setattr("qufur.service.fit_worker.MAX_CRASHES", 0)
+    monkeypatch.setattr("qufur.service.fits.MAX_CRASHES", 0)
     here = Here(tmp_path)
 
     class Machine(Requests):

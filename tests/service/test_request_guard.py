@@ -11,13 +11,12 @@ from tests.service.conftest import opened, running
 from tests.service.test_keys import routes_of
 from tests.service.test_pages import TestClient, sign_in, token
 
-from qufur.service import request_guard
+from qufur.service import middleware
 from qufur.service.app import create_app
 from qufur.service.auth import Keys
 from qufur.service.http import Limits
-from qufur.service.metrics import Metrics
-from qufur.service.middleware import RequestMiddleware
-from qufur.service.request_guard import RequestGuard
+from qufur.service.middleware import RequestGuard, RequestMiddleware
+from qufur.service.routes.monitoring import Metrics
 from qufur.service.security import SAFE_METHODS
 from qufur.service.store import StoreError
 
@@ -256,4 +255,4 @@ def test_chunked_body_over_the_limit_is_rejected_before_its_end(live, path):
 
 def test_guard_reads_only_known_headers():
     scope = {"headers": [(b"host", b"a"), (b"x-other", b"b"), (b"origin", b"c"), (b"origin", b"d")]}
-    assert request_guard._headers(scope) == {b"host": b"a", b"origin": b""}
+    assert middleware._headers(scope) == {b"host": b"a", b"origin": b""}

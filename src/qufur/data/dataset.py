@@ -127,3 +127,13 @@ class Dataset:
             if edition.downloadable:
                 return Copy(self.title, edition, tuple(fetch(file) for file in edition.files))
         raise missing(editions[0].files[0], [])
+
+
+_REMEDY = "Download hour.csv from archive.ics.uci.edu/dataset/275, and compress it with gzip to this name."
+BIKE = Dataset(
+    "bike",
+    "Bike sharing",
+    "the UCI repository, archive.ics.uci.edu/dataset/275",
+    (Edition((File("tables/bike_hour.csv.gz", remedy=_REMEDY),)),),
+)
+"""Hourly rentals of bikes over two years, with calendar and weather."""

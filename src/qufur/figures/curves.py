@@ -13,6 +13,8 @@ from qufur.figures.style import LOOKS, looks_of, plain_ticks
 if TYPE_CHECKING:
     import polars as pl
 
+Floats = NDArray[np.float64]
+
 
 def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, title: str) -> None:
     """Draw the mean over seeds of every point of a sweep; bars are standard deviations, as in the paper."""
@@ -32,9 +34,6 @@ def draw_curves(panel: Any, table: pl.DataFrame, measure: str, ylabel: str, titl
 def _point(rows: pl.DataFrame, measure: str) -> tuple[float, ...]:
     columns = (rows["queries"].to_numpy(), rows[measure].to_numpy())
     return tuple(float(value) for column in columns for value in (column.mean(), column.std()))
-
-
-Floats = NDArray[np.float64]
 
 
 def draw_bands(panel: Any, curves: Mapping[str, tuple[Floats, Floats]], names: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qufur.errors import missing_extra
+from qufur.errors import import_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,10 +42,9 @@ def looks_of(rules: Iterable[str]) -> dict[str, dict[str, str]]:
 
 def subplots(rows: int, columns: int, width: float = 5.4, height: float = 4.0) -> tuple[Figure, list[Any]]:
     """Return a figure without a window, and its panels row by row."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise missing_extra("matplotlib", "figures", "drawing figures") from None
+    import_extra("matplotlib", "figures", "drawing figures")
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for panel in panels:

@@ -126,17 +126,13 @@ class Plan:
             for f in self.forecast
         ]
         errors = [[str(part.budget), str(part.rmse)] for part in self.expected]
-        return "\n".join(
-            [
-                head,
-                "",
-                *_lines(["examples", "labels"], parts),
-                "",
-                *([*_lines(["budget", "alpha", "labels", "regret"], budgets), ""] if budgets else []),
-                *([*_lines(["budget", "RMSE"], errors), ""] if errors else []),
-                *self._notes(),
-            ]
-        )
+        tables = [
+            (["examples", "labels"], parts),
+            (["budget", "alpha", "labels", "regret"], budgets),
+            (["budget", "RMSE"], errors),
+        ]
+        lines = [line for header, rows in tables if rows for line in (*_lines(header, rows), "")]
+        return "\n".join([head, "", *lines, *self._notes()])
 
     def _notes(self) -> list[str]:
         notes = ["In brackets: 90 % prediction interval for one run."]

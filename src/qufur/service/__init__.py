@@ -3,20 +3,14 @@
 `Client` speaks to a service that `qufur serve` started. Needs the extra `serve`.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from typing import TYPE_CHECKING, Any
+from qufur._internal.registry import lazy_attributes
 
 if TYPE_CHECKING:
     from qufur.service.client import Client
+else:
+    __getattr__ = lazy_attributes(__name__, {"Client": "qufur.service.client"})
 
 __all__ = ["Client"]
 __dir__ = __all__.copy
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Client":
-        from qufur.service.client import Client
-
-        return Client
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,14 +14,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from qufur import __version__
-from qufur.service import pages
 from qufur.service.auth import Keys
 from qufur.service.http import Limits, json_response
 from qufur.service.logs import JsonLogHandler, log_event
-from qufur.service.metrics import Metrics
-from qufur.service.middleware import RequestMiddleware
+from qufur.service.middleware import RequestGuard, RequestMiddleware
 from qufur.service.openapi import document
-from qufur.service.request_guard import RequestGuard
+from qufur.service.pages import routes as pages
 from qufur.service.routes import examples, label_page, labels, monitoring, streams
 from qufur.service.service import Service
 from qufur.service.store import DamagedError, Store, StoreError
@@ -63,7 +61,7 @@ def create_app(store: Store, limits: Limits | None = None, log: JsonLogHandler |
         await asyncio.to_thread(app.state.writer.stop)
         log_event("stopped")
 
-    keys, limits, metrics = Keys(store), limits or Limits(), Metrics()
+    keys, limits, metrics = Keys(store), limits or Limits(), monitoring.Metrics()
     app = Starlette(
         routes=[
             *examples.routes,  # most frequent first, because routes are tried in order
@@ -72,7 +70,8 @@ def create_app(store: Store, limits: Limits | None = None, log: JsonLogHandler |
             *streams.routes,
             *monitoring.routes,
             Route("/openapi.json", _openapi),
-            *pages.ROUTES,
+            *pages.routes,
+            pages.STATIC,
         ],
         lifespan=lifespan,
     )

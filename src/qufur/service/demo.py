@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from starlette.applications import Starlette
 
-from qufur.data.bike import BIKE
+from qufur.data.dataset import BIKE
 from qufur.service.auth import Scope
 from qufur.service.config import StreamConfig
 from qufur.service.errors import RequestError
@@ -60,35 +60,18 @@ FEEDER, ANNOTATOR = "demo", "simulated annotator"
 
 @dataclass(frozen=True)
 class Material:
-    """Rows and labels of the demo, and the configuration of its stream.
+    """Examples and labels of the demo, and the configuration of its stream.
 
     Attributes
     ----------
-    rows
-        Numbers or record of each example.
+    examples
+        Rows with the ids "row-1", "row-2", …
     """
 
     title: str
     config: StreamConfig
-    rows: Sequence[Any]
+    examples: Sequence[Example]
     labels: Sequence[float]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def examples(self, start: int, stop: int) -> list[Example]:
-        """Return rows `start` to `stop` as examples with their ids."""
-        field = "record" if self.config.dim is None else "x"
-        return [
-            Example(f"row-{index + 1}", **{field: row})
-            for index, row in enumerate(self.rows[start:stop], start)
-        ]
-
-    def index(self, id: str) -> int | None:
-        """Return the index of the row with this id; None if another client sent the row."""
-        number = id.removeprefix("row-")
-        is_valid = number.isascii() and number.isdecimal() and 1 <= int(number) <= len(self)
-        return int(number) - 1 if is_valid and id != number else None
 
 
 def material() -> Material:
@@ -110,7 +93,8 @@ def bike(path: str) -> Material:
     }
     config = StreamConfig("bikes", columns=columns, label_range=(0.0, 1000.0), budget="5%")
     labels = [float(cells["cnt"]) for cells in table]
-    return Material("Bikes rented per hour", config, [_record(cells) for cells in table], labels)
+    examples = [Example(f"row-{number}", record=_record(cells)) for number, cells in enumerate(table, 1)]
+    return Material("Bikes rented per hour", config, examples, labels)
 
 
 def synthetic() -> Material:
@@ -118,7 +102,8 @@ def synthetic() -> Material:
     stream = HiddenDomains(DURATIONS, DIMS, seed=0)
     chunk = next(iter(stream.chunks(sum(DURATIONS))))
     config = StreamConfig("domains", dim=sum(DIMS), label_range=(-1.0, 1.0), budget="5%")
-    return Material("Synthetic domains", config, chunk.X.tolist(), chunk.y.tolist())
+    examples = [Example(f"row-{number}", x=row) for number, row in enumerate(chunk.X.tolist(), 1)]
+    return Material("Synthetic domains", config, examples, chunk.y.tolist())
 
 
 class Switch(msgspec.Struct, forbid_unknown_fields=True):
@@ -145,6 +130,7 @@ class Demonstration:
 
     def __init__(self, material: Material, pace: float = STEP_SECONDS) -> None:
         self.material, self.pace = material, pace
+        self._indices = {example.id: index for index, example in enumerate(material.examples)}
         self.annotates = True
         self.sent = 0
         self.end = threading.Event()
@@ -156,7 +142,7 @@ class Demonstration:
             "data": self.material.title,
             "annotator": self.annotates,
             "rows": self.sent,
-            "of": len(self.material),
+            "of": len(self.material.examples),
         }
 
     def run(self, writer: Writer) -> None:
@@ -178,7 +164,7 @@ class Demonstration:
     def step(self, writer: Writer) -> None:
         """Send the next rows, and answer queries that are `PATIENCE` rows old."""
         count = STEP_ROWS if self.sent >= HEAD_START else PATIENCE
-        examples = self.material.examples(self.sent, self.sent + count)
+        examples = self.material.examples[self.sent : self.sent + count]
         if examples:
             rows = read_examples(self.material.config, examples)
             writer.submit(Ask(self.material.config.name, rows, FEEDER)).result()
@@ -188,10 +174,10 @@ class Demonstration:
 
     def _annotate(self, service: Service) -> None:
         name, last = self.material.config.name, self.sent - PATIENCE
-        is_finished = self.sent >= len(self.material)
+        is_finished = self.sent >= len(self.material.examples)
         labels: dict[str, float] = {}
         for id in service.stream(name).waiting:
-            index = self.material.index(id)
+            index = self._indices.get(id)  # None if another client sent the row
             if index is not None and (is_finished or index < last):
                 labels[id] = self.material.labels[index]
         if labels:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qufur.service.auth import Key, Scope
+from qufur.service.auth import Key
 from qufur.service.config import StreamConfig
 from qufur.service.errors import NotFoundError, RequestError, UnavailableError
 from qufur.service.leases import Leases
@@ -140,17 +140,6 @@ class ApiRequest(Request):
         """Writer of the application."""
         writer: Writer = self.app.state.writer
         return writer
-
-    def authorize(self, scope: Scope, stream: str | None = None, *alternatives: Scope) -> None:
-        """Raise `ForbiddenError` if the key has none of these scopes on the stream.
-
-        The error names `scope`; a key with one of the `alternatives` has access as well.
-        """
-        key = self.authenticate()
-        for alternative in alternatives:
-            if alternative in key.scopes:
-                scope = alternative
-        key.check(scope, stream)
 
     def authenticate(self) -> Key:
         """Return the key of the request, from its Authorization header or its session cookie."""

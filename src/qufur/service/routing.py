@@ -138,7 +138,7 @@ class Route(routing.Route):
         if operation is None:
             return arguments
         if operation.scope is not None:
-            request.authorize(operation.scope, arguments.get("stream", operation.stream))
+            request.authenticate().check(operation.scope, arguments.get("stream", operation.stream))
         for parameter in operation.parameters:
             arguments[parameter.name] = parameter.read(request)
         if self._decoded is not None:

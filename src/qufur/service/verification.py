@@ -1,17 +1,21 @@
-"""Verification of a store: hash chain, replay, snapshots and index of examples."""
+"""Verification of a store: hash chain, replay, snapshots and index of examples. Verified backup."""
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
+from qufur.errors import invalid
 from qufur.service.erasure import deletions
 from qufur.service.rebuild import from_start, load, replay_events
 from qufur.service.recorded_answers import examples_of
@@ -61,6 +65,29 @@ def verify(store: Store) -> list[Verified]:
         return _for_each_stream(store, partial(_verify_stream, store))
 
 
+def backup(store: Store, file: Path) -> list[Verified]:
+    """Copy a SQLite store to a new file, also while a server writes, and verify it before renaming it."""
+    if store.engine.dialect.name != "sqlite":
+        remedy = "Use pg_dump."
+        raise invalid("store", "qufur backup", "on SQLite", "one on PostgreSQL", remedy)
+    part = file.with_name(f"{file.name}.part")
+    if not file.parent.is_dir():
+        raise invalid("FILE", "qufur backup", "in a folder that exists", repr(str(file)))
+    try:
+        with closing(store.engine.raw_connection()) as source, closing(sqlite3.connect(part)) as target:
+            raw: Any = source.driver_connection
+            raw.backup(target)
+        with closing(Store(f"sqlite:///{part}", writing=False)) as copy:
+            checked = verify(copy)
+        with part.open("rb") as written:
+            os.fsync(written.fileno())
+        part.rename(file)
+    finally:
+        for path in (part, *(Path(f"{part}-{end}") for end in ("wal", "shm", "journal"))):
+            path.unlink(missing_ok=True)
+    return checked
+
+
 def check_at_start(store: Store) -> Callable[[], None] | None:
     """Raise `DamagedError` for a damaged store; return the background check of a large one."""
 
@@ -71,9 +98,7 @@ def check_at_start(store: Store) -> Callable[[], None] | None:
             _for_each_stream(store, partial(_check_stream, store, repair=pause == 0, pause=pause))
 
     with _reporting_damage():
-        events = _check_spans(store)
-        with store.reading() as connection:
-            examples = sum(count for count, *_ in _spans(connection, schema.examples).values())
+        events, examples = _check_spans(store)
     if events > AT_START or examples > 10 * AT_START:
         return check
     check(pause=0)
@@ -119,24 +144,24 @@ def _check_file(store: Store) -> None:
         raise DamagedError(f"The store is damaged: {words}. {REMEDY}")
 
 
-def _check_spans(store: Store) -> int:
-    """Check that the events of each stream are complete and belong to a stream; return their number."""
+def _check_spans(store: Store) -> tuple[int, int]:
+    """Check that the events of each stream are complete; return the numbers of events and examples."""
     with store.reading() as connection:
         # Events last: a server may append meanwhile, and each event precedes its index and snapshot rows.
-        later = [_spans(connection, table) for table in (schema.snapshots, schema.examples)]
+        snapshots, examples = _spans(connection, schema.snapshots), _spans(connection, schema.examples)
         names = dict(connection.execute(select(schema.streams.c.id, schema.streams.c.name)).all())
         events = _spans(connection, schema.events)
     if set(events) != set(names):
         raise DamagedError(f"The store is damaged: its streams do not match its events. {REMEDY}")
     for stream, (count, first, last) in events.items():
-        last_indexed = max(spans.get(stream, (0, 0, 0))[2] for spans in later)
+        last_indexed = max(spans.get(stream, (0, 0, 0))[2] for spans in (snapshots, examples))
         if names[stream].startswith(schema.DELETED):
             if count != 1 or last_indexed:
                 raise DamagedError(f"The log of a deleted stream is damaged. {REMEDY}")
             continue
         if first != 1 or last != count or last_indexed > last:
             raise DamagedError(f"The log is damaged: events are missing. {REMEDY}")
-    return sum(count for count, *_ in events.values())
+    return sum(span[0] for span in events.values()), sum(span[0] for span in examples.values())
 
 
 def _spans(connection: Connection, table: Table) -> dict[int, tuple[int, int, int]]:

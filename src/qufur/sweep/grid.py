@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 
 from qufur._internal.threads import single_blas_thread
-from qufur.errors import invalid, missing_extra
+from qufur.errors import import_extra, invalid
 from qufur.learner import Learner
 from qufur.models import Model
 from qufur.rules import Rule
@@ -96,10 +96,8 @@ def sweep(
     >>> table["queries"].to_list()
     [21, 18, 44, 40]
     """
-    try:
-        import polars as pl
-    except ImportError:
-        raise missing_extra("polars", "sweep", "sweep") from None
+    import_extra("polars", "sweep", "sweep")
+    import polars as pl
 
     seeds = list(seeds)
     if not seeds:

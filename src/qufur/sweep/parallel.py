@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from qufur._internal.threads import single_blas_thread
-from qufur.errors import invalid, missing_extra
+from qufur.errors import import_extra, invalid, missing_extra
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,10 +55,7 @@ def _in_batches(parallel: Any, calls: Iterator[Any], size: int) -> Iterator[Any]
 
 def joblib_with(backend: str) -> Any:
     """Import joblib with this backend registered; raise if there is no such backend."""
-    try:
-        import joblib
-    except ImportError:
-        raise missing_extra("joblib", "sweep", "several jobs") from None
+    joblib = import_extra("joblib", "sweep", "several jobs")
     backends = {"ray", *joblib.parallel.BACKENDS, *joblib.parallel.EXTERNAL_BACKENDS}
     if backend not in backends:
         remedy = "joblib.register_parallel_backend adds others."

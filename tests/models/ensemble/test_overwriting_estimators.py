@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from qufur import Experts, Learner, Refit, Uniform
 from qufur.models.ensemble.expert import EstimatorExpert
-from qufur.service.fit_worker import FitWorker
+from qufur.service.fits import FitWorker
 
 X = np.random.default_rng(0).normal(size=(60, 3)) * [1, 10, 100] + [5, 50, 500]
 Y = X[:, 0] + 0.01 * X[:, 1]

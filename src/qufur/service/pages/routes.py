@@ -1,8 +1,9 @@
-"""HTML pages of the service: streams, progress, labelling, sign-in, HTTP API."""
+"""HTML pages of the service: streams, progress, labelling, sign-in, HTTP API, keys."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ from urllib.parse import parse_qs, quote
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
 
+from qufur.errors import InvalidError
 from qufur.service import openapi, security
 from qufur.service.auth import LOCAL_KEY, Key, Keys, Scope, UnauthorizedError
 from qufur.service.http import JSON
@@ -29,8 +33,18 @@ PURPOSES: Mapping[Scope, str] = {
     Scope.admin: "everything",
 }
 """Purpose of each scope, as pages show it."""
+MEANING: Mapping[str, str] = {
+    Scope.read.value: "view",
+    Scope.label.value: "label",
+    Scope.ingest.value: "send examples",
+    Scope.admin.value: "everything",
+}
+"""What a key with a scope may do, as the list of keys shows it."""
+ADMIN_ONLY = "Only keys with the scope admin can see this."
+FIRST_KEY = "The first key needs the scope admin on all streams: creating other keys requires it."
 templates = Jinja2Templates(HERE / "templates")
 routes = Routes()
+STATIC = Mount("/static", StaticFiles(directory=HERE / "static"))
 
 
 def keys_of(request: Request) -> Keys:
@@ -135,7 +149,7 @@ async def sign_in(request: Request) -> Response:
         refused = INVALID_FORM if is_outdated else INVALID_KEY
         return render(request, "login.html", {"next": next, "refused": refused}, status=403)
     response = RedirectResponse(next, 303)
-    security.set_cookie(response, request, security.KEY_COOKIE, key)
+    security.set_cookie(response, request, KEY_COOKIE, key)
     return response
 
 
@@ -144,7 +158,7 @@ async def sign_out(request: Request) -> Response:
     """Delete the session cookie."""
     response = RedirectResponse("/login", 303)
     if security.has_token(request, Fields(await request.body()).one("csrf_token")):
-        response.delete_cookie(security.KEY_COOKIE)
+        response.delete_cookie(KEY_COOKIE)
     return response
 
 
@@ -230,3 +244,62 @@ def _expanded(schema: Any, schemas: dict[str, Any], depth: int = 3) -> Any:
     if name in schemas and depth:
         return _expanded(schemas[name], schemas, depth - 1)
     return {key: _expanded(value, schemas, depth) for key, value in schema.items()}
+
+
+@routes.add("GET /keys")
+def list_keys(request: Request) -> Response:
+    """Show all valid keys, without their secrets."""
+    person = person_of(request)
+    return _key_section(request) if person is not None and person.is_admin else Response(ADMIN_ONLY, 403)
+
+
+@routes.add("POST /keys")
+async def add_key(request: Request) -> Response:
+    """Create a key and show it once."""
+    if not _may_change_keys(request):
+        return Response(INVALID_FORM, 403)
+    form, keys = Fields(await request.body()), keys_of(request)
+    name, scopes, stream = form.one("name"), form.many("scopes"), form.one("stream") or None
+    first = not keys.needed
+    if first and (Scope.admin.value not in scopes or stream is not None):
+        return _key_section(request, refused=FIRST_KEY)
+    try:
+        secret = keys.add(name, scopes, stream)
+    except InvalidError as error:
+        return _key_section(request, refused=str(error))
+    response = _key_section(request, made=name, secret=secret)
+    if first:  # the next request of its creator requires a key
+        security.set_cookie(response, request, KEY_COOKIE, secret)
+    return response
+
+
+@routes.add("DELETE /keys/{id}")
+def revoke_key(request: Request, id: str) -> Response:
+    """Revoke a key."""
+    if not _may_change_keys(request):
+        return Response(INVALID_FORM, 403)
+    try:
+        keys_of(request).revoke(id)
+    except InvalidError as error:
+        return _key_section(request, refused=str(error))
+    return _key_section(request)
+
+
+def _may_change_keys(request: Request) -> bool:
+    person = person_of(request)
+    return person is not None and person.is_admin and security.has_token(request)
+
+
+def _key_section(request: Request, **values: str) -> Response:
+    rows = [
+        {
+            "id": key.id,
+            "name": key.name,
+            "may": ", ".join(MEANING[scope.value] for scope in Scope if scope in key.scopes),
+            "stream": key.stream or "all",
+            "made": time.strftime("%Y-%m-%d", time.gmtime(key.created)),
+        }
+        for key in keys_of(request).listed()
+        if key.revoked is None
+    ]
+    return render(request, "keys.html", {"keys": rows, "scopes": MEANING, **values})

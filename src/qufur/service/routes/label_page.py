@@ -11,7 +11,7 @@ from qufur.errors import invalid
 from qufur.service.auth import Scope
 from qufur.service.http import ApiRequest
 from qufur.service.responses import ExampleId, Reading, Readings
-from qufur.service.routes.labels import decline_row, remove_label
+from qufur.service.routes import labels
 from qufur.service.routing import Operation, Routes
 from qufur.tables.number_formats import readings
 
@@ -48,10 +48,10 @@ async def parse(request: ApiRequest, stream: str, body: Typed) -> Readings:
 @routes.add("POST /decline", Operation(Scope.label, example={"id": "a7"}))
 async def decline(request: ApiRequest, stream: str, body: Row) -> ExampleId:
     """Decline a row. Its label will never arrive, and its cost is refunded."""
-    return await decline_row(request, stream, body.id)
+    return await labels.decline(request, stream, str(body.id))
 
 
 @routes.add("POST /remove", Operation(Scope.label, example={"id": "a7"}))
 async def remove(request: ApiRequest, stream: str, body: Row) -> ExampleId:
     """Remove a label. The row is pending again and costs nothing more."""
-    return await remove_label(request, stream, body.id)
+    return await labels.untell(request, stream, str(body.id))

@@ -104,11 +104,6 @@ async def _tell(
 @routes.add("DELETE /examples/{id:path}/label", Operation(Scope.label))
 async def untell(request: ApiRequest, stream: str, id: str) -> ExampleId:
     """Remove a label. The row is pending again and costs nothing more."""
-    return await remove_label(request, stream, id)
-
-
-async def remove_label(request: ApiRequest, stream: str, id: str | int) -> ExampleId:
-    """Remove a label and wait until that is committed."""
     row = as_id(id)
     await request.in_writer(lambda service: service.remove_label(stream, row, request.actor))
     return ExampleId(row)
@@ -117,11 +112,6 @@ async def remove_label(request: ApiRequest, stream: str, id: str | int) -> Examp
 @routes.add("POST /examples/{id:path}/decline", Operation(Scope.label))
 async def decline(request: ApiRequest, stream: str, id: str) -> ExampleId:
     """Decline a row. Its label will never arrive, and its cost is refunded."""
-    return await decline_row(request, stream, id)
-
-
-async def decline_row(request: ApiRequest, stream: str, id: str | int) -> ExampleId:
-    """Decline a row and wait until that is committed."""
     row = as_id(id)
     await request.in_writer(lambda service: service.decline(stream, row, request.actor))
     request.leases(stream).close([row])

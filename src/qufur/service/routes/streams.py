@@ -8,7 +8,7 @@ import msgspec
 
 from qufur.errors import invalid
 from qufur.service import erasure, responses, views
-from qufur.service.auth import Scope
+from qufur.service.auth import Key, Scope
 from qufur.service.config import StreamConfig
 from qufur.service.examples import as_id
 from qufur.service.http import ApiRequest, Result
@@ -63,7 +63,7 @@ async def create(request: ApiRequest, body: StreamConfig) -> State:
 async def listed(request: ApiRequest) -> States:
     """List the streams that the key can access, with their status."""
     key = request.authenticate()
-    key.check(Scope.label if Scope.label in key.scopes else Scope.read, key.stream)
+    _check_viewer(key, key.stream)
 
     def do(service: Service) -> list[State]:
         names = [name for name in sorted(service.numbers) if key.stream in (None, name)]
@@ -72,10 +72,15 @@ async def listed(request: ApiRequest) -> States:
     return States(await request.in_writer(do))
 
 
+def _check_viewer(key: Key, stream: str | None) -> None:
+    """Raise `ForbiddenError` unless the key has the scope `read` or `label` on the stream."""
+    key.check(Scope.label if Scope.label in key.scopes else Scope.read, stream)
+
+
 @routes.add("GET /{stream}", Operation(parameters=[Flag("digest", "Add the digest of the state.")]))
 async def one(request: ApiRequest, stream: str, digest: bool) -> State:
     """Return the status of a stream in numbers. `?digest=true` adds the digest of its state."""
-    request.authorize(Scope.read, stream, Scope.label)
+    _check_viewer(request.authenticate(), stream)
     return await request.in_writer(lambda service: views.status(service.stream(stream), digest=digest))
 
 

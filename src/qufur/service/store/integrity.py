@@ -21,7 +21,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from io import FileIO
-from typing import Any, NamedTuple
+from itertools import dropwhile, pairwise
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, delete, insert, select
@@ -110,28 +112,6 @@ def is_empty(connection: Connection) -> bool:
     return all(row is None for row in rows)
 
 
-class WalFrame(NamedTuple):
-    """Page in the write-ahead log.
-
-    Attributes
-    ----------
-    salt
-        Salt of the frame.
-    previous, checksum
-        Checksums stored in the previous frame and in this one.
-    words
-        Content that the checksum covers: the first 8 bytes of the frame's header, and the page.
-    commits
-        Whether the frame ends a transaction.
-    """
-
-    salt: bytes
-    previous: Sum
-    checksum: Sum
-    words: Words
-    commits: bool
-
-
 def check_wal(file: str) -> None:
     """Raise `DamagedError` if the write-ahead log of a store is damaged; no process may write meanwhile."""
     path = f"{file}-wal"
@@ -146,8 +126,11 @@ def check_wal(file: str) -> None:
     order = WORD_TYPES.get(magic)
     if order is None or _sum(_weights(24), np.frombuffer(content[:24], order), (0, 0)) != header_sum:
         raise DamagedError(DAMAGED_WAL)
-    frames = list(_frames(content, page_size, order, header_sum))
-    _check_frames(content[16:24], frames, _weights(8 + page_size))
+    frames = _frames(content, page_size, order, header_sum)
+    # Only the last transaction can have been cut off: no other transaction follows the first invalid frame.
+    for (is_valid, commits), (is_next_valid, _) in pairwise(dropwhile(itemgetter(0), frames)):
+        if is_valid and commits and is_next_valid:
+            raise DamagedError(DAMAGED_WAL)
 
 
 class StoreFileError(RuntimeError):
@@ -219,26 +202,19 @@ def _facts_digest(connection: Connection) -> str:
     return digest_of(encode([list(row) for row in rows])).hex()
 
 
-def _frames(content: bytes, page_size: int, order: str, previous: Sum) -> Iterator[WalFrame]:
-    size = FRAME_BYTES + page_size
+def _frames(content: bytes, page_size: int, order: str, previous: Sum) -> Iterator[tuple[bool, bool]]:
+    """Yield for each frame whether its salt and checksum are valid, and whether it ends a transaction.
+
+    A checksum covers the first 8 bytes of the frame's header and the page, and continues the `previous` one.
+    """
+    salt, size, weights = content[16:24], FRAME_BYTES + page_size, _weights(8 + page_size)
     for start in range(HEADER_BYTES, len(content) - size + 1, size):
         head, page = content[start : start + FRAME_BYTES], content[start + FRAME_BYTES : start + size]
         _, pages, _, _, first_sum, second_sum = struct.unpack(">6I", head)
-        words = np.frombuffer(head[:8] + page, order).astype(np.uint32)
-        yield WalFrame(head[8:16], previous, (first_sum, second_sum), words, pages > 0)
+        words = np.frombuffer(head[:8] + page, order)
+        is_valid = head[8:16] == salt and _sum(weights, words, previous) == (first_sum, second_sum)
+        yield is_valid, pages > 0
         previous = first_sum, second_sum
-
-
-def _check_frames(salt: bytes, frames: list[WalFrame], weights: tuple[Words, Words]) -> None:
-    valid = [
-        frame.salt == salt and _sum(weights, frame.words, frame.previous) == frame.checksum
-        for frame in frames
-    ]
-    end = valid.index(False) if False in valid else len(frames)
-    # Only the last transaction can have been cut off: no other transaction follows it.
-    for index in range(end + 1, len(frames)):
-        if valid[index] and valid[index - 1] and frames[index - 1].commits:
-            raise DamagedError(DAMAGED_WAL)
 
 
 def _weights(size: int) -> tuple[Words, Words]:
