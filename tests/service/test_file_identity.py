@@ -12,10 +12,10 @@ from tests.service.conftest import RIDGE, opened, running
 from tests.service.test_pages import token
 
 from qufur.service.auth import Keys
+from qufur.service.backup import backup
 from qufur.service.store import Store, integrity
 from qufur.service.store.events import DamagedError
 from qufur.service.store.integrity import StoreFile, StoreFileError
-from qufur.service.verification import backup
 
 S = "/v1/streams/s"
 NAME = "labels.db"

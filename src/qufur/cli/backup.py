@@ -26,7 +26,7 @@ def backup(
     if file.exists():
         raise invalid("FILE", "qufur backup", "a new file", f"{str(file)!r}, which exists")
     with open_store(store) as opened:
-        from qufur.service.verification import backup as copy
+        from qufur.service.backup import backup as copy
 
         checked = copy(opened, file)
     events = sum(stream.events for stream in checked)

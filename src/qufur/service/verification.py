@@ -1,21 +1,17 @@
-"""Verification of a store: hash chain, replay, snapshots and index of examples. Verified backup."""
+"""Verification of a store: hash chain, replay, snapshots and index of examples."""
 
 from __future__ import annotations
 
-import os
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
-from qufur.errors import invalid
 from qufur.service.erasure import deletions
 from qufur.service.rebuild import from_start, load, replay_events
 from qufur.service.recorded_answers import examples_of
@@ -63,29 +59,6 @@ def verify(store: Store) -> list[Verified]:
         _check_spans(store)
         deletions(store)
         return _for_each_stream(store, partial(_verify_stream, store))
-
-
-def backup(store: Store, file: Path) -> list[Verified]:
-    """Copy a SQLite store to a new file, also while a server writes, and verify it before renaming it."""
-    if store.engine.dialect.name != "sqlite":
-        remedy = "Use pg_dump."
-        raise invalid("store", "qufur backup", "on SQLite", "one on PostgreSQL", remedy)
-    part = file.with_name(f"{file.name}.part")
-    if not file.parent.is_dir():
-        raise invalid("FILE", "qufur backup", "in a folder that exists", repr(str(file)))
-    try:
-        with closing(store.engine.raw_connection()) as source, closing(sqlite3.connect(part)) as target:
-            raw: Any = source.driver_connection
-            raw.backup(target)
-        with closing(Store(f"sqlite:///{part}", writing=False)) as copy:
-            checked = verify(copy)
-        with part.open("rb") as written:
-            os.fsync(written.fileno())
-        part.rename(file)
-    finally:
-        for path in (part, *(Path(f"{part}-{end}") for end in ("wal", "shm", "journal"))):
-            path.unlink(missing_ok=True)
-    return checked
 
 
 def check_at_start(store: Store) -> Callable[[], None] | None:
