@@ -35,8 +35,6 @@ class LowerBound(Stream):
     ([0, 0, 1, 1, 1, 2], [1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
     """
 
-    horizon: int
-
     def __init__(self, durations: Sequence[int], dims: Sequence[int], *, seed: int = 0) -> None:
         self.durations, self.dims = as_domains(durations, dims, "LowerBound")
         for T_u, d_u in zip(self.durations, self.dims, strict=True):
@@ -98,7 +96,6 @@ class MostUncertain(Stream):
     [[[-0.997, 0.075]], [[-1.0, -0.03]], [[-1.0, 0.024]]]
     """
 
-    horizon: int
     _learner: Any = None
 
     def __init__(self, dim: int, horizon: int, *, noise: float = 0.1, pool: int = 64, seed: int = 0) -> None:
