@@ -48,12 +48,10 @@ class LowerBound(Stream):
     @property
     def subblocks(self) -> list[int]:
         """Number of times that each basis vector is shown, |I_{u,i}|."""
-        lengths: list[int] = []
-        for T_u, d_u in zip(self.durations, self.dims, strict=True):
-            length = T_u // d_u
-            lengths += [length] * (d_u - 1)
-            lengths.append(T_u - (d_u - 1) * length)
-        return lengths
+        T, d = np.array(self.durations), np.array(self.dims)
+        lengths = np.repeat(T // d, d)
+        lengths[np.cumsum(d) - 1] += T % d
+        return [int(length) for length in lengths]
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Yield `size` basis vectors at a time."""
