@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from qufur.cluster.gpus import check_gpus
+from qufur.cluster.job import check_gpus
 from qufur.errors import DeviceWarning
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,10 +27,28 @@ Features = dict[base.typing.FeatureName, Any]
 DEFAULT_RATE = 0.05
 
 
-class _QueryMixin:
-    """Methods shared by regression and classification: queries and retractions."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class _QueryingEstimator:
+    """Options and methods shared by regression and classification."""
 
-    _dicts: DictLearner
+    _linear: ClassVar[type[Ridge] | type[Softmax]]
+
+    model: Model | type[Model] | None = None
+    budget: int | float | str | None = None
+    alpha: float | None = None
+    rule: Rule | None = None
+    regularization: float = 1.0
+    intercept: bool = True
+    seed: int | np.random.Generator = 0
+
+    def __post_init__(self) -> None:
+        is_linear = self.model is self._linear
+        if not is_linear:
+            reject_linear_settings(self, ("regularization", "intercept"), self._linear)
+        model = self._linear_model() if is_linear else self._ensemble()
+        rule, intercept = self._rule(steady=not is_linear), self.intercept and is_linear
+        owner = type(self).__name__
+        self._dicts = DictLearner(model, rule, intercept=intercept, seed=self.seed, owner=owner)
 
     @property
     def learner(self) -> Learner:
@@ -47,8 +66,39 @@ class _QueryMixin:
         """Retract a query whose label will never arrive; its cost is refunded."""
         self._dicts.retract(x)
 
+    @abstractmethod
+    def _linear_model(self) -> Ridge | Softmax:
+        """Return the linear model of one column."""
 
-class QuFURRegressor(_QueryMixin, base.Regressor):
+    @abstractmethod
+    def _ensemble(self) -> EnsembleModel:
+        """Return the user's ensemble adapted to this estimator, by default `Experts`."""
+
+    def _given_ensemble(self) -> EnsembleModel:
+        """Return `model`; raise `InvalidError` if it is no ensemble, or one for the wrong type of label."""
+        model, linear = self.model, self._linear
+        if not isinstance(model, EnsembleModel) or (model.classes is not None) != (linear is Softmax):
+            preposition = "with" if linear is Softmax else "without"
+            allowed = f"None, the class {linear.__name__}, Experts(...) or Refit(...), {preposition} classes"
+            raise invalid("model", type(self).__name__, allowed, repr(model))
+        return model
+
+    def _rule(self, *, steady: bool) -> Rule:
+        rule, budget, alpha, owner = self.rule, self.budget, self.alpha, type(self).__name__
+        if rule is None:
+            budget = DEFAULT_RATE if budget is None and alpha is None else budget
+            remedy = "Pass a rule, such as rule=Paced(budget, horizon)."
+            return rule_from_budget(budget, alpha, rows=None, owner=owner, remedy=remedy, steady=steady)
+        if not isinstance(rule, Rule) or rule.told_domain:
+            raise invalid("rule", owner, "a rule that does not need the domain", repr(rule))
+        if budget is not None or alpha is not None:
+            received = f"budget={budget!r} and alpha={alpha!r}"
+            raise invalid("budget and alpha", owner, "None beside a rule", received, "Pass them to the rule.")
+        return rule
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class QuFURRegressor(_QueryingEstimator, base.Regressor):
     """Regression with label queries under a budget: `Experts` or `Ridge` in river's interface.
 
     `learn_one` supplies the label of the oldest pending query for an equal x; without such a query the
@@ -96,27 +146,9 @@ class QuFURRegressor(_QueryMixin, base.Regressor):
     (148, MAE: 1.102...)
     """
 
-    def __init__(
-        self,
-        *,
-        model: Model | type[Ridge] | None = None,
-        budget: int | float | str | None = None,
-        alpha: float | None = None,
-        rule: Rule | None = None,
-        regularization: float = 1.0,
-        label_range: tuple[float, float] | None = None,
-        intercept: bool = True,
-        seed: int | np.random.Generator = 0,
-    ) -> None:
-        self.budget = budget
-        self.alpha = alpha
-        self.rule = rule
-        self.regularization = regularization
-        self.label_range = label_range
-        self.intercept = intercept
-        self.seed = seed
-        self.model = model
-        self._dicts = _dict_learner(self, Ridge)
+    _linear = Ridge
+
+    label_range: tuple[float, float] | None = None
 
     def _linear_model(self) -> Ridge:
         clip, labels = self.label_range is not None, self.label_range or (-1.0, 1.0)
@@ -128,7 +160,7 @@ class QuFURRegressor(_QueryMixin, base.Regressor):
         if self.label_range is not None:
             remedy = "Pass it to the model."
             raise invalid("label_range", "QuFURRegressor", "None beside a model", self.label_range, remedy)
-        return _check_ensemble(self.model, "QuFURRegressor", classes=False)
+        return self._given_ensemble()
 
     def learn_one(self, x: Features, y: base.typing.RegTarget) -> None:
         """Learn a label."""
@@ -139,7 +171,7 @@ class QuFURRegressor(_QueryMixin, base.Regressor):
         return float(self.learner.predict(self._dicts.row(x))[0])
 
 
-class QuFURClassifier(_QueryMixin, base.Classifier):
+class QuFURClassifier(_QueryingEstimator, base.Classifier):
     """Classification with label queries under a budget: `Experts` or `Softmax` in river's interface.
 
     Classes need not be declared: before the first label the prediction is None, and a new class refits all
@@ -172,26 +204,11 @@ class QuFURClassifier(_QueryMixin, base.Classifier):
     (190, Accuracy: 87.51%)
     """
 
-    def __init__(
-        self,
-        *,
-        model: Model | type[Softmax] | None = None,
-        budget: int | float | str | None = None,
-        alpha: float | None = None,
-        rule: Rule | None = None,
-        regularization: float = 1.0,
-        intercept: bool = True,
-        seed: int | np.random.Generator = 0,
-    ) -> None:
-        self.model = model
-        self.budget = budget
-        self.alpha = alpha
-        self.rule = rule
-        self.regularization = regularization
-        self.intercept = intercept
-        self.seed = seed
+    _linear = Softmax
+
+    def __post_init__(self) -> None:
         self._classes: dict[base.typing.ClfTarget, int] = {}
-        self._dicts = _dict_learner(self, Softmax)
+        super().__post_init__()
 
     def _linear_model(self) -> Softmax:
         return Softmax(1, 2, regularization=self.regularization)
@@ -199,7 +216,7 @@ class QuFURClassifier(_QueryMixin, base.Classifier):
     def _ensemble(self) -> EnsembleModel:
         if self.model is None:  # the first label adds classes
             return Experts()
-        model = _check_ensemble(self.model, "QuFURClassifier", classes=True)
+        model = self._given_ensemble()
         self._classes = {name: number for number, name in enumerate(model.classes or ())}
         return replace(model, classes=range(len(self._classes)))
 
@@ -229,37 +246,3 @@ class QuFURClassifier(_QueryMixin, base.Classifier):
         if len(self._classes) < 2:
             return next(iter(self._classes), None)
         return list(self._classes)[int(self.learner.predict(self._dicts.row(x)).item())]
-
-
-def _dict_learner(
-    estimator: QuFURRegressor | QuFURClassifier, linear: type[Ridge] | type[Softmax]
-) -> DictLearner:
-    """Return the learner of an estimator; `linear` is the class of its linear model."""
-    owner, is_linear = type(estimator).__name__, estimator.model is linear
-    if not is_linear:
-        reject_linear_settings(estimator, ("regularization", "intercept"), linear)
-    model = estimator._linear_model() if is_linear else estimator._ensemble()
-    rule = _rule(estimator.rule, estimator.budget, estimator.alpha, owner, steady=not is_linear)
-    intercept = estimator.intercept and is_linear
-    return DictLearner(model, rule, intercept=intercept, seed=estimator.seed, owner=owner)
-
-
-def _check_ensemble(model: Any, owner: str, *, classes: bool) -> EnsembleModel:
-    if not isinstance(model, EnsembleModel) or (model.classes is not None) != classes:
-        linear, preposition = ("Softmax", "with") if classes else ("Ridge", "without")
-        allowed = f"None, the class {linear}, Experts(...) or Refit(...), {preposition} classes"
-        raise invalid("model", owner, allowed, repr(model))
-    return model
-
-
-def _rule(rule: Rule | None, budget: Any, alpha: float | None, owner: str, *, steady: bool) -> Rule:
-    if rule is None:
-        budget = DEFAULT_RATE if budget is None and alpha is None else budget
-        remedy = "Pass a rule, such as rule=Paced(budget, horizon)."
-        return rule_from_budget(budget, alpha, rows=None, owner=owner, remedy=remedy, steady=steady)
-    if not isinstance(rule, Rule) or rule.told_domain:
-        raise invalid("rule", owner, "a rule that does not need the domain", repr(rule))
-    if budget is not None or alpha is not None:
-        received = f"budget={budget!r} and alpha={alpha!r}"
-        raise invalid("budget and alpha", owner, "None beside a rule", received, "Pass them to the rule.")
-    return rule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,12 @@ Indices = NDArray[np.intp]
 DEFAULT_RATE = 0.1
 
 
+def _set_budget(self: PacedBudgetManager | StreamQuFUR) -> None:
+    budget = DEFAULT_RATE if self.budget is None else self.budget
+    self.budget_ = as_amount(budget, type(self).__name__)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class PacedBudgetManager(BudgetManager):
     """Budget manager with the rule `Paced`: queries high utilities and never exceeds the budget.
 
@@ -61,18 +68,10 @@ class PacedBudgetManager(BudgetManager):
 
     _steady = False
 
-    def __init__(
-        self,
-        *,
-        budget: int | float | str | None = None,
-        horizon: int | None = None,
-        burst: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(budget=budget)
-        self.horizon = horizon
-        self.burst = burst
-        self.random_state = random_state
+    budget: int | float | str | None = None
+    horizon: int | None = None
+    burst: float | None = None
+    random_state: Any = None
 
     def query_by_utility(self, utilities: Floats) -> Indices:
         """Return the indices of the samples to query, decided one by one, without changing the state."""
@@ -102,8 +101,7 @@ class PacedBudgetManager(BudgetManager):
             self.random_, self.spending_ = _as_generator(self.random_state), self._rule().start()
         return utilities
 
-    def _validate_budget(self) -> None:
-        self.budget_ = _amount(self)
+    _validate_budget = _set_budget
 
     def _rule(self) -> Rule:
         owner, remedy = type(self).__name__, "Set its horizon."
@@ -133,6 +131,7 @@ class SteadyBudgetManager(PacedBudgetManager):
     _steady = True
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     """Query strategy with utility Δ = min(1, ‖x‖² in M⁻¹), M = λI + Σ x xᵀ over the queried samples.
 
@@ -167,21 +166,12 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
     (47, 55)
     """
 
-    def __init__(
-        self,
-        *,
-        model: Any = None,
-        regularization: float = 1.0,
-        intercept: bool = True,
-        budget_manager: BudgetManager | None = None,
-        budget: int | float | str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(budget=budget, random_state=random_state)
-        self.model = model
-        self.regularization = regularization
-        self.intercept = intercept
-        self.budget_manager = budget_manager
+    model: Any = None
+    regularization: float = 1.0
+    intercept: bool = True
+    budget_manager: BudgetManager | None = None
+    budget: int | float | str | None = None
+    random_state: Any = None
 
     def query(
         self, candidates: ArrayLike, return_utilities: bool = False
@@ -210,8 +200,7 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
         _process(self.state_, self.budget_manager_, X, queried, budget_manager_param_dict or {})
         return self
 
-    def _validate_budget(self) -> None:
-        self.budget_ = _amount(self)
+    _validate_budget = _set_budget
 
     def _start(self, candidates: ArrayLike, return_utilities: bool) -> Floats:
         is_new = not hasattr(self, "state_")
@@ -234,10 +223,6 @@ class StreamQuFUR(SingleAnnotatorStreamQueryStrategy):
             allowed = "None, Experts() or Refit(...) without classes, or the class Ridge"
             raise invalid("model", "StreamQuFUR", allowed, repr(self.model))
         return model.without_experts()
-
-
-def _amount(owner: PacedBudgetManager | StreamQuFUR) -> int | float:
-    return as_amount(DEFAULT_RATE if owner.budget is None else owner.budget, type(owner).__name__)
 
 
 def _process(

@@ -15,9 +15,8 @@ from qufur.cli._start import StartOptions, prepare_table
 from qufur.cli._state_file import files_of
 from qufur.cli._table_out import check_answered, check_table, rows_out
 from qufur.cluster.dataset_record import Record
-from qufur.cluster.growth import DatasetFile
 from qufur.cluster.job import decide, plainly, ray_with_data
-from qufur.cluster.sources import ParquetTable
+from qufur.cluster.sources import DatasetFile, ParquetTable
 from qufur.errors import invalid
 from qufur.labelling.tool_files import Tool
 from qufur.storage import container

@@ -12,7 +12,6 @@ import numpy as np
 
 from qufur._internal.threads import single_blas_thread
 from qufur.arrays import Floats
-from qufur.cluster.gpus import has_gpu
 from qufur.errors import invalid
 from qufur.tables import Batch, Encoding
 from qufur.tables.columns import Text
@@ -88,6 +87,15 @@ def inputs_in(table: pa.Table) -> Floats:
     column = table.column(INPUTS)
     chunks = [chunk.flatten().to_numpy().reshape(len(chunk), -1) for chunk in column.chunks]
     return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+
+
+def has_gpu() -> bool:
+    """Return whether torch can use a GPU in this process."""
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
 
 
 def check_columns(names: Sequence[str], columns: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from qufur.arrays import as_count
-from qufur.cluster.blocks import with_inputs
+from qufur.cluster.blocks import has_gpu, with_inputs
 from qufur.cluster.dataset_record import Record
 from qufur.cluster.decider import Decider, needed
 from qufur.cluster.driver import TRIES, Driver, feeding
-from qufur.cluster.gpus import check_gpus
-from qufur.cluster.growth import grow
-from qufur.cluster.sources import ParquetTable, Table, table_of
-from qufur.errors import InvalidError, invalid, missing_extra
+from qufur.cluster.sources import DatasetFile, ParquetTable, Table, table_of
+from qufur.errors import DeviceWarning, InvalidError, invalid, missing_extra
 from qufur.storage.lock import locked
+from qufur.tables import Encoding, Growth
+from qufur.tables.batch import rows_at_a_time
 from qufur.workbook import Workbook
 from qufur.workbook.workbook import header_of
 
@@ -103,6 +104,42 @@ def _start_or_resume(ray: Any, table: Table, workbook: Workbook, *, impute: bool
         workbook.register_table(digest, table.name)
         workbook.partial_tables[digest] = 0
     return digest
+
+
+def grow(ray: Any, table: Table, workbook: Workbook, *, impute: bool) -> None:
+    """Append the inputs that a table needs to the workbook, after a pass over the table if one is needed.
+
+    One task reads all rows in order, as `qufur ask` does, because the scales of a column depend on the order
+    by rounding. The task runs on the cluster, so rows are not sent to the driver.
+    """
+    aside = [workbook.target, *filter(None, [workbook.id])]
+    scale = not workbook.learner.model.tags.scales_inputs
+    growth = Growth(workbook.encoding, impute=impute, scale=scale, aside=aside)
+    if growth.is_complete:
+        workbook.grow(growth.grown)
+    else:
+        task = ray.remote(num_cpus=0)(_grown)
+        workbook.grow(ray.get(task.remote(DatasetFile(ray, table), growth)))
+
+
+def _grown(file: DatasetFile, growth: Growth) -> Encoding:
+    for batch in file.batches(rows_at_a_time(text=growth.known.text is not None)):
+        growth.add(batch)
+    return growth.grown
+
+
+def check_gpus(ray: Any, gpus: float, *, text: bool) -> None:
+    """Warn if the cluster has fewer than `gpus` GPUs, or if torch cannot use them for text on a worker."""
+    if gpus <= 0:
+        return
+    available = ray.cluster_resources().get("GPU", 0.0)
+    if available < gpus:
+        message = f"A task needs {gpus:g} GPUs and the cluster has {available:g}: it waits for more."
+    elif text and not ray.get(ray.remote(num_cpus=0, num_gpus=gpus)(has_gpu).remote()):
+        message = "torch finds no CUDA GPU on a worker: text is embedded on its CPU."
+    else:
+        return
+    warnings.warn(message, DeviceWarning, stacklevel=3)
 
 
 def decide(

@@ -1,4 +1,4 @@
-"""Tables on a cluster: Parquet files with random access to row groups, and Ray Datasets."""
+"""Tables on a cluster: Parquet files with random access to row groups, Ray Datasets, and either as a file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from qufur.cluster.blocks import check_columns
+from qufur.cluster.blocks import batch_of, check_columns
 from qufur.errors import invalid
 from qufur.storage.container import reason
+from qufur.tables import Batch
+from qufur.tables.formats.base import TableFile
 from qufur.tables.source import files_at, natural
 from qufur.workbook import Workbook
 
@@ -304,3 +306,35 @@ def in_order(dataset: Any) -> Iterator[Any]:
     finally:
         for (options, name, _), value in zip(settings, before, strict=True):
             setattr(options, name, value)
+
+
+class DatasetFile(TableFile):
+    """Table on a cluster with the interface of a table file.
+
+    Parameters
+    ----------
+    ray
+        The module.
+    table
+        The table; tasks read its rows, and batches preserve their order.
+    """
+
+    format = "dataset"
+
+    def __init__(self, ray: Any, table: Table) -> None:
+        super().__init__(Path(table.name))
+        self.columns = table.columns
+        self._dataset, _ = table.mapped(ray, lambda block: block)
+
+    def count(self) -> int:
+        """Count the rows on the cluster."""
+        return int(self._dataset.count())
+
+    def batches(self, size: int, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+        """Yield `size` rows at a time, independently of the block sizes."""
+        first = 1
+        with in_order(self._dataset):
+            for block in self._dataset.iter_batches(batch_size=size, batch_format="pyarrow"):
+                check_columns(block.column_names, self.columns)
+                yield batch_of(block.select(list(columns or self.columns)), first, "the dataset")
+                first += len(block)

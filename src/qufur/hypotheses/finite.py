@@ -14,7 +14,7 @@ import numpy as np
 from qufur.arrays import Floats, Ints, as_count, as_inputs, set_fields
 from qufur.errors import invalid
 from qufur.hypotheses.base import HypothesisClass, Spread, as_numeric, checked_values
-from qufur.hypotheses.links import as_link
+from qufur.hypotheses.generalised_linear import as_link
 
 Function = Callable[[Floats], Any]
 SLACK = 1e-12
@@ -24,16 +24,13 @@ SLACK = 1e-12
 class FiniteClass(HypothesisClass):
     """Base class of classes of N functions. A fit is the index of the best function; the first wins ties.
 
-    Without data, all functions tie.
+    Without data, all functions tie. A subclass sets `size`, the number N of functions.
 
     The sup over pairs needs no loop over pairs: it is the largest value minus the smallest among the members
     of the confidence set. Cost: O(N n) evaluations for n rows.
     """
 
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Number N of functions."""
+    size: int
 
     @abstractmethod
     def values(self, X: Floats) -> Floats:
@@ -95,11 +92,8 @@ class Finite(FiniteClass):
         functions = tuple(self.functions) if isinstance(self.functions, Sequence) else ()
         if not functions or not all(map(callable, functions)):
             raise invalid("functions", "Finite", "a sequence of at least one function", repr(self.functions))
-        set_fields(self, functions=functions, dim=as_count(self.dim, "dim", "Finite"))
-
-    @property
-    def size(self) -> int:
-        return len(self.functions)
+        dim = as_count(self.dim, "dim", "Finite")
+        set_fields(self, functions=functions, dim=dim, size=len(functions))
 
     def values(self, X: Floats) -> Floats:
         shape = (len(X),)
@@ -138,17 +132,13 @@ class FiniteTable(FiniteClass):
             raise invalid("values_at", "FiniteTable", "one column per input", received)
         if np.abs(table).max() > 1:
             raise invalid("values_at", "FiniteTable", "in [−1, 1]", float(table.flat[np.abs(table).argmax()]))
-        set_fields(self, inputs=inputs, values_at=table, dim=inputs.shape[1])
+        set_fields(self, inputs=inputs, values_at=table, dim=inputs.shape[1], size=len(table))
         if len(self._column) != len(inputs):
             raise invalid("inputs", "FiniteTable", "all different", "one more than once")
 
     @cached_property
     def _column(self) -> dict[bytes, int]:
         return {row.tobytes(): column for column, row in enumerate(self.inputs)}
-
-    @property
-    def size(self) -> int:
-        return len(self.values_at)
 
     def values(self, X: Floats) -> Floats:
         columns = [self._column.get(row.tobytes()) for row in X + 0.0]
@@ -185,11 +175,7 @@ class FiniteLinear(FiniteClass):
         super().__post_init__()
         as_link(self.link, "FiniteLinear")
         parameters = _as_matrix(self.parameters, "parameters", "FiniteLinear")
-        set_fields(self, parameters=parameters, dim=parameters.shape[1])
-
-    @property
-    def size(self) -> int:
-        return len(self.parameters)
+        set_fields(self, parameters=parameters, dim=parameters.shape[1], size=len(parameters))
 
     def values(self, X: Floats) -> Floats:
         # One product per row: in a single product the last bits would depend on the other rows.

@@ -23,11 +23,20 @@ class SmoothClass(HypothesisClass):
     Least squares and the largest disagreement are computed by scipy's local optimisers from several fixed
     starts. So a better fit may exist, and the disagreement is attained within the confidence set: a lower
     bound of the largest. Cost: a few milliseconds per input and start.
+
+    Attributes
+    ----------
+    box
+        Lower and upper bounds of the parameters.
+    ball
+        Largest allowed ‖θ‖; by default only the box limits θ.
     """
 
     exact = False
     starts: int
     seed: int
+    box: tuple[Floats, Floats]
+    ball: float = math.inf
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -36,16 +45,6 @@ class SmoothClass(HypothesisClass):
             raise invalid("seed", owner, "an integer of at least 0", repr(self.seed))
         dim, starts = as_count(self.dim, "dim", owner), as_count(self.starts, "starts", owner)
         set_fields(self, dim=dim, starts=starts, seed=int(self.seed))
-
-    @property
-    @abstractmethod
-    def box(self) -> tuple[Floats, Floats]:
-        """Lower and upper bounds of the parameters."""
-
-    @property
-    def ball(self) -> float:
-        """Largest allowed ‖θ‖; by default only the box limits θ."""
-        return math.inf
 
     @abstractmethod
     def values(self, parameters: Floats, X: Floats) -> Floats:
@@ -132,10 +131,12 @@ class Extremes:
         self._queried, self._radius = queried, radius
         self._low, self._high = family.box
         self._half_width = (self._high - self._low) / 2
-        self._centre = family.values(fit, queried) if len(queried) else np.empty(0)
-        J = family.jacobian(fit, queried) if len(queried) else np.empty((0, len(fit)))
-        curvature = J.T @ J / radius if len(queried) else 0.0
-        L = np.linalg.cholesky(curvature + np.diag(self._half_width**-2.0))
+        curvature = np.diag(self._half_width**-2.0)
+        if len(queried):
+            self._centre = family.values(fit, queried)
+            J = family.jacobian(fit, queried)
+            curvature += J.T @ J / radius
+        L = np.linalg.cholesky(curvature)
         self._map = solve_triangular(L, np.eye(len(fit)), lower=True).T
         self._starts = [self.pulled_inside(start) for start in family.starting_points()[1:]]
 
@@ -256,12 +257,8 @@ class Parametric(SmoothClass):
                 raise invalid(name, "Parametric", "a function of (parameters, X)", repr(getattr(self, name)))
         if self.lipschitz is not None:
             set_fields(self, lipschitz=as_number(self.lipschitz, "lipschitz", "Parametric", low=0))
-        set_fields(self, bounds=_as_bounds(self.bounds))
-
-    @property
-    def box(self) -> tuple[Floats, Floats]:
-        low, high = np.array(self.bounds).T
-        return low, high
+        box = _as_box(self.bounds)
+        set_fields(self, bounds=tuple(map(tuple, box.tolist())), box=(box[:, 0], box[:, 1]))
 
     def values(self, parameters: Floats, X: Floats) -> Floats:
         return checked_values(self.function(parameters, X), (len(X),), "function", "Parametric")
@@ -280,11 +277,11 @@ class Parametric(SmoothClass):
         return float(np.log(np.ceil(cubes)).sum())
 
 
-def _as_bounds(bounds: Any) -> tuple[tuple[float, float], ...]:
+def _as_box(bounds: Any) -> Floats:
     box = as_numeric(bounds)
     if box.ndim != 2 or box.shape[1] != 2 or not len(box) or not np.isfinite(box).all():
         allowed = "one pair of finite numbers (low, high) for each of at least one parameter"
         raise invalid("bounds", "Parametric", allowed, repr(bounds))
     if not (box[:, 0] < box[:, 1]).all():
         raise invalid("bounds", "Parametric", "such that low < high", repr(bounds))
-    return tuple((low, high) for low, high in box.tolist())
+    return box

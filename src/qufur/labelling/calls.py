@@ -104,7 +104,8 @@ class Calls:
     def collect(self) -> list[Outcome]:
         """Start calls within the limits, wait for one to end, and return the final results."""
         self._start()
-        pause = self._until_next_start()
+        start = self._earliest_start(0)
+        pause = None if start == math.inf else max(0.0, start - time.monotonic())
         if not self._running:
             time.sleep(pause or 0.0)
             return []
@@ -117,7 +118,7 @@ class Calls:
     def _start(self) -> None:
         ready: list[tuple[Request, int]] = []
         now = time.monotonic()
-        while self._can_start(len(ready), now):
+        while self._earliest_start(len(ready)) <= now:
             _, _, request, attempt = heapq.heappop(self._pending)
             ready.append((request, attempt))
             self._next_start = max(now, self._next_start) + 1 / self.limits.rate
@@ -126,16 +127,12 @@ class Calls:
         for request, attempt in ready:
             self._running[self._make(request)] = request, attempt
 
-    def _can_start(self, starting: int, now: float) -> bool:
-        if not self._pending or len(self._running) + starting >= self.limits.jobs:
-            return False
-        return max(self._pending[0][0], self._next_start) <= now and self._log.affords(starting + 1)
-
-    def _until_next_start(self) -> float | None:
-        """Return the seconds before the next start; None if it depends on a running call."""
-        if not self._pending or len(self._running) >= self.limits.jobs or self.out_of_money:
-            return None
-        return max(0.0, max(self._pending[0][0], self._next_start) - time.monotonic())
+    def _earliest_start(self, starting: int) -> float:
+        """Return the time of the start after the `starting` ones; ∞ if it depends on a running call."""
+        has_job = len(self._running) + starting < self.limits.jobs
+        if not self._pending or not has_job or not self._log.affords(starting + 1):
+            return math.inf
+        return max(self._pending[0][0], self._next_start)
 
     def _finish(self, request: Request, attempt: int, future: Future[Any]) -> Outcome | None:
         """Log the end of a call; return its final result, or None if it is retried."""

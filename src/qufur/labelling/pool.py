@@ -318,28 +318,22 @@ def reasons(choice: Choice, columns: Sequence[str], ids: Sequence[Any], rows: Se
     ids, rows
         Ids of the chosen rows, and their cells by column.
     """
-    return [_reason(choice, index, columns, ids, rows) for index in range(len(rows))]
-
-
-def _reason(
-    choice: Choice, index: int, columns: Sequence[str], ids: Sequence[Any], rows: Sequence[Row]
-) -> str:
-    n_greedy = len(choice.uncertainty) - 1
-    if index >= n_greedy:
-        return f"drawn at random, like every row after the first {n_greedy}"
-    like = int(choice.like[index])
-    names = most_different(choice.difference[index], columns)
-    if like >= 0:
-        differences = [
-            _describe_difference(name, rows[index].get(name), rows[like].get(name)) for name in names
-        ]
-        relation = f"unlike {ids[like]} in {_join(differences)}" if names else f"similar to {ids[like]}"
-    elif choice.uncertainty[0] == 1:
-        relation = "typical of many rows"
-    else:
-        relation = f"unlike the labelled rows in {_join(names)}"
-    share, left = choice.share[index], choice.uncertainty[index + 1]
-    return f"{relation}; {share:.1%} of rows are most like it; leaves {left:.1%} of the uncertainty"
+    sentences, n_greedy = [], len(choice.uncertainty) - 1
+    for index, like in enumerate(choice.like[:n_greedy].tolist()):
+        names = most_different(choice.difference[index], columns)
+        if like >= 0:
+            differences = [
+                _describe_difference(name, rows[index].get(name), rows[like].get(name)) for name in names
+            ]
+            relation = f"unlike {ids[like]} in {_join(differences)}" if names else f"similar to {ids[like]}"
+        elif choice.uncertainty[0] == 1:
+            relation = "typical of many rows"
+        else:
+            relation = f"unlike the labelled rows in {_join(names)}"
+        share, left = f"{choice.share[index]:.1%}", f"{choice.uncertainty[index + 1]:.1%}"
+        sentences.append(f"{relation}; {share} of rows are most like it; leaves {left} of the uncertainty")
+    at_random = f"drawn at random, like every row after the first {n_greedy}"
+    return sentences + [at_random] * (len(rows) - len(sentences))
 
 
 def most_different(difference: Floats, columns: Sequence[str]) -> list[str]:

@@ -3,11 +3,13 @@
 from typing import TYPE_CHECKING
 
 from qufur._internal.registry import lazy_attributes
+from qufur.streams.adversary import LowerBound, MostUncertain
+from qufur.streams.arrays import Arrays
 from qufur.streams.base import Chunk, Stream
+from qufur.streams.scaled import Scaled, Summary
+from qufur.streams.synthetic import HiddenDomains
 
 if TYPE_CHECKING:
-    from qufur.streams.adversary import LowerBound, MostUncertain
-    from qufur.streams.arrays import Arrays
     from qufur.streams.published import published_digits, published_draw
     from qufur.streams.real.amazon import AmazonReviews
     from qufur.streams.real.datasets import DATASETS
@@ -15,16 +17,11 @@ if TYPE_CHECKING:
     from qufur.streams.real.mnist import RotatedMNIST
     from qufur.streams.real.portraits import Portraits
     from qufur.streams.real.recorded import Recorded
-    from qufur.streams.scaled import Scaled, Summary
-    from qufur.streams.synthetic import HiddenDomains
     from qufur.streams.table import Table
 else:
     __getattr__ = lazy_attributes(
         __name__,
         {
-            "LowerBound": "qufur.streams.adversary",
-            "MostUncertain": "qufur.streams.adversary",
-            "Arrays": "qufur.streams.arrays",
             "published_digits": "qufur.streams.published",
             "published_draw": "qufur.streams.published",
             "AmazonReviews": "qufur.streams.real.amazon",
@@ -34,9 +31,6 @@ else:
             "RotatedMNIST": "qufur.streams.real.mnist",
             "Portraits": "qufur.streams.real.portraits",
             "Recorded": "qufur.streams.real.recorded",
-            "Scaled": "qufur.streams.scaled",
-            "Summary": "qufur.streams.scaled",
-            "HiddenDomains": "qufur.streams.synthetic",
             "Table": "qufur.streams.table",
         },
     )

@@ -35,8 +35,6 @@ class LowerBound(Stream):
     ([0, 0, 1, 1, 1, 2], [1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
     """
 
-    horizon: int
-
     def __init__(self, durations: Sequence[int], dims: Sequence[int], *, seed: int = 0) -> None:
         self.durations, self.dims = as_domains(durations, dims, "LowerBound")
         for T_u, d_u in zip(self.durations, self.dims, strict=True):
@@ -50,12 +48,10 @@ class LowerBound(Stream):
     @property
     def subblocks(self) -> list[int]:
         """Number of times that each basis vector is shown, |I_{u,i}|."""
-        lengths: list[int] = []
-        for T_u, d_u in zip(self.durations, self.dims, strict=True):
-            length = T_u // d_u
-            lengths += [length] * (d_u - 1)
-            lengths.append(T_u - (d_u - 1) * length)
-        return lengths
+        T, d = np.array(self.durations), np.array(self.dims)
+        lengths = np.repeat(T // d, d)
+        lengths[np.cumsum(d) - 1] += T % d
+        return [int(length) for length in lengths]
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Yield `size` basis vectors at a time."""
@@ -98,7 +94,6 @@ class MostUncertain(Stream):
     [[[-0.997, 0.075]], [[-1.0, -0.03]], [[-1.0, 0.024]]]
     """
 
-    horizon: int
     _learner: Any = None
 
     def __init__(self, dim: int, horizon: int, *, noise: float = 0.1, pool: int = 64, seed: int = 0) -> None:

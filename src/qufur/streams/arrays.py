@@ -36,8 +36,6 @@ class Arrays(Stream):
     [[0.5, -0.5], [0.1]]
     """
 
-    horizon: int
-
     def __init__(
         self, X: ArrayLike, y: ArrayLike, *, truth: ArrayLike | None = None, domain: ArrayLike | None = None
     ) -> None:
@@ -64,11 +62,9 @@ class Arrays(Stream):
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Yield views of `size` rows; the last may be shorter."""
         size = as_count(size, "size", "Arrays.chunks")
+        examples = Chunk(self.X, self.y, self.truth, self.domain)
         for start in range(0, self.horizon, size):
-            rows = slice(start, start + size)
-            truth = None if self.truth is None else self.truth[rows]
-            domain = None if self.domain is None else self.domain[rows]
-            yield Chunk(self.X[rows], self.y[rows], truth, domain)
+            yield examples[start : start + size]
 
 
 def _stays_in_place(X: Any) -> bool:
@@ -114,7 +110,5 @@ class Rest(Stream):
         skip = self.count
         for chunk in self.stream.chunks(size):
             if skip < len(chunk):
-                truth = None if chunk.truth is None else chunk.truth[skip:]
-                domain = None if chunk.domain is None else chunk.domain[skip:]
-                yield Chunk(chunk.X[skip:], chunk.y[skip:], truth, domain)
+                yield chunk[skip:]
             skip = max(0, skip - len(chunk))

@@ -35,6 +35,11 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.X)
 
+    def __getitem__(self, rows: slice) -> Chunk:
+        truth = None if self.truth is None else self.truth[rows]
+        domain = None if self.domain is None else self.domain[rows]
+        return Chunk(self.X[rows], self.y[rows], truth, domain)
+
 
 class Stream(ABC):
     """Sequence of examples that can be replayed any number of times with the same result.

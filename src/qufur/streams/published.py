@@ -6,7 +6,7 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.streams.arrays import Arrays
-from qufur.streams.real.mnist import PAPER_LABELS, first_images, rotated
+from qufur.streams.real.mnist import PAPER_LABELS, first_images, rotated_segments
 
 
 def published_draw(seed: int) -> Arrays:
@@ -53,10 +53,9 @@ def published_digits(seed: int) -> tuple[Arrays, np.random.Generator]:
     rng.shuffle(order)
     rng.random_sample(len(order))
     durations = (125, 250, 500)
-    segments = np.split(images[order].astype(np.float32) / 255, np.cumsum(durations)[:-1])
-    X = np.concatenate([rotated(*pair) for pair in zip(segments, (60.0, 30.0, 0.0), strict=True)])
+    X = rotated_segments(images[order].astype(np.float32) / 255, durations, (60.0, 30.0, 0.0))
     domain = np.repeat(np.arange(3), durations)
-    return Arrays(X.reshape(len(X), -1), labels[order], domain=domain), np.random.Generator(bits)
+    return Arrays(X, labels[order], domain=domain), np.random.Generator(bits)
 
 
 def _unit(x: Floats) -> Floats:

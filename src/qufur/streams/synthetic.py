@@ -189,8 +189,6 @@ class HiddenDomains(Stream):
     ([0, 1, 0, 0, 1, 0], [3, 1, 3, 3, 1, 3])
     """
 
-    horizon: int
-
     def __init__(
         self,
         durations: Sequence[int],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -20,6 +20,7 @@ from qufur.models.base import Model
 from qufur.models.ensemble.state import EnsembleState
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     """Classifier that queries its labels within a budget.
 
@@ -57,28 +58,7 @@ class QuFURClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     linear = Softmax
     linear_settings = (*StreamEstimator.linear_settings, "penalty")
 
-    def __init__(
-        self,
-        *,
-        model: Any = None,
-        budget: int | float | str | None = None,
-        alpha: float | None = None,
-        regularization: float = 1.0,
-        penalty: float = 1e-3,
-        intercept: bool = True,
-        scale: bool = True,
-        floor: float = 0.0,
-        random_state: Any = None,
-    ) -> None:
-        self.model = model
-        self.budget = budget
-        self.alpha = alpha
-        self.regularization = regularization
-        self.penalty = penalty
-        self.intercept = intercept
-        self.scale = scale
-        self.floor = floor
-        self.random_state = random_state
+    penalty: float = 1e-3
 
     def fit(self, X: Any, y: Any) -> Self:
         """Reset, then replay the rows in order; only queried labels are read."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -47,11 +48,21 @@ ROWS = {"dtype": np.float64, "order": "C"}
 """Options of the validation of rows. C order makes sums of a data frame, stored by columns, round alike."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base class of estimators over a `Learner`. See `QuFURRegressor` for parameters and attributes."""
 
-    linear: type[Model]
-    linear_settings: tuple[str, ...] = ("regularization", "intercept", "scale")
+    linear: ClassVar[type[Model]]
+    linear_settings: ClassVar[tuple[str, ...]] = ("regularization", "intercept", "scale")
+
+    model: Any = None
+    budget: int | float | str | None = None
+    alpha: float | None = None
+    regularization: float = 1.0
+    intercept: bool = True
+    scale: bool = True
+    floor: float = 0.0
+    random_state: Any = None
 
     def query(self, X: Any) -> Bools:
         """Return a mask of the rows to label; `teach` supplies the labels, now or later.
@@ -145,9 +156,10 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if self.budget is None and self.alpha is None:
             return Uniform(1.0)
         owner, remedy = type(self).__name__, "fit knows their number; partial_fit and query do not."
-        steady = self.model is not self.linear
-        options = {"rows": rows, "floor": self.floor, "owner": owner, "remedy": remedy, "steady": steady}
-        return rule_from_budget(self.budget, self.alpha, **options)
+        steady, floor = self.model is not self.linear, self.floor
+        return rule_from_budget(
+            self.budget, self.alpha, rows=rows, floor=floor, owner=owner, remedy=remedy, steady=steady
+        )
 
     def _replay(self, X: Floats, y: Any) -> Self:
         """Run the learner on the next rows."""

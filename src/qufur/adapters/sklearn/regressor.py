@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self, cast
 
 import numpy as np
@@ -52,6 +53,7 @@ MAX_INTERCEPT_OVER_NOISE = 2e4
 """Largest intercept in units of σ̂: the smallest λ that `Fit` tries leaves 10⁻⁵ of it in the residuals."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     """Regressor that queries its labels within a budget.
 
@@ -116,28 +118,7 @@ class QuFURRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     linear = Ridge
 
-    def __init__(
-        self,
-        *,
-        model: Any = None,
-        budget: int | float | str | None = None,
-        alpha: float | None = None,
-        regularization: float = 1.0,
-        label_range: tuple[float, float] | None = None,
-        intercept: bool = True,
-        scale: bool = True,
-        floor: float = 0.0,
-        random_state: Any = None,
-    ) -> None:
-        self.model = model
-        self.budget = budget
-        self.alpha = alpha
-        self.regularization = regularization
-        self.label_range = label_range
-        self.intercept = intercept
-        self.scale = scale
-        self.floor = floor
-        self.random_state = random_state
+    label_range: tuple[float, float] | None = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Reset, then replay the rows in order; only queried labels are read."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,16 +68,13 @@ class AmazonReviews(Recorded):
             raise invalid("domains", "AmazonReviews", "0, 1 and 2 in any order", repr(domains))
         (shuffle,) = independent_seeds(seed, 1, "AmazonReviews")
         copy = self.dataset.get()
-        reviews = _read(copy.paths[0])
+        X, y, domain, self.topics = _read(copy.paths[0])
         rng = np.random.default_rng(shuffle)
-        parts = [rng.permutation(np.flatnonzero(reviews.domain == u)) for u in domains]
+        parts = [rng.permutation(np.flatnonzero(domain == u)) for u in domains]
         rows = np.concatenate(parts)
         rows = rng.permutation(rows) if shuffled else rows
         durations = [len(rows)] if shuffled else [len(part) for part in parts]
-        super().__init__(
-            reviews.X[rows], reviews.y[rows], reviews.domain[rows], durations=durations, copy=copy
-        )
-        self.topics = reviews.topics
+        super().__init__(X[rows], y[rows], domain[rows], durations=durations, copy=copy)
 
     @classmethod
     def main(cls, seed: int = 0) -> AmazonReviews:
@@ -96,20 +92,13 @@ class AmazonReviews(Recorded):
         return cls(shuffled=True, seed=seed)
 
 
-@dataclass(frozen=True)
-class _Reviews:
-    X: NDArray[Any]
-    y: NDArray[Any]
-    domain: NDArray[Any]
-    topics: tuple[str, ...]
-
-
 @cache
-def _read(path: Path) -> _Reviews:
+def _read(path: Path) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], tuple[str, ...]]:
+    """Return inputs, labels, domains and the name of each domain."""
     with np.load(path) as content:
         stored, names = content["domain"], content["domain_names"]
         # The stand-in numbers its largest domain 0.
         by_size = np.argsort(np.bincount(stored))
         rank = np.argsort(by_size)
         topics = tuple(names[by_size].tolist())
-        return _Reviews(frozen(content["X"]), content["y"], rank[stored], topics)
+        return frozen(content["X"]), content["y"], rank[stored], topics

@@ -105,12 +105,9 @@ class RotatedMNIST(Recorded):
         (shuffle,) = independent_seeds(seed, 1, "RotatedMNIST")
         images, labels, copy = first_images(sum(lengths))
         order = np.random.default_rng(shuffle).permutation(len(images))
-        segments = np.split(images[order] / 255, np.cumsum(lengths)[:-1])
-        X = np.concatenate([rotated(*pair) for pair in zip(segments, self.angles, strict=True)])
+        X = rotated_segments(images[order] / 255, lengths, self.angles)
         numbers = [list(dict.fromkeys(self.angles)).index(angle) for angle in self.angles]
-        super().__init__(
-            X.reshape(len(X), -1), labels[order], np.repeat(numbers, lengths), durations=lengths, copy=copy
-        )
+        super().__init__(X, labels[order], np.repeat(numbers, lengths), durations=lengths, copy=copy)
 
     @classmethod
     def main(cls, seed: int = 0) -> RotatedMNIST:
@@ -134,6 +131,13 @@ def rotated(images: Floats, angle: float) -> Floats:
 
     result: Floats = rotate(images, angle, axes=(2, 1), reshape=False)
     return result
+
+
+def rotated_segments(images: Floats, durations: Sequence[int], angles: Sequence[float]) -> Floats:
+    """Rotate each segment of images by its angle, and return the pixels of an image as a row."""
+    segments = np.split(images, np.cumsum(durations)[:-1])
+    X = np.concatenate([rotated(*pair) for pair in zip(segments, angles, strict=True)])
+    return X.reshape(len(X), -1)
 
 
 def first_images(count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Copy]:

@@ -67,8 +67,13 @@ class Portraits(Recorded):
         (shuffle,) = independent_seeds(seed, 1, "Portraits")
         copy = self.dataset.get()
         album = _read(copy.paths[0])
+        sizes = np.diff(album.starts).tolist()
+        if len(lengths) != _PERIODS or any(T_u > n for T_u, n in zip(lengths, sizes, strict=True)):
+            allowed = f"{_PERIODS} numbers, at most {', '.join(map(str, sizes))}"
+            raise invalid("durations", "Portraits", allowed, lengths)
         rng = np.random.default_rng(shuffle)
-        rows = np.concatenate([rng.permutation(period) for period in album.first(lengths)])
+        periods = zip(album.starts, lengths, strict=False)
+        rows = np.concatenate([start + rng.permutation(T_u) for start, T_u in periods])
         domain = np.repeat(np.arange(_PERIODS), lengths)
         super().__init__(
             album.images[rows].reshape(len(rows), -1) / album.white,
@@ -108,14 +113,6 @@ class _Album:
     """First row of every period, and the end of the last."""
     white: float
     years: NDArray[Any] | None = None
-
-    def first(self, durations: Sequence[int]) -> list[Ints]:
-        """Return the first T_u rows of every period."""
-        sizes = np.diff(self.starts).tolist()
-        if len(durations) != _PERIODS or any(T_u > n for T_u, n in zip(durations, sizes, strict=True)):
-            allowed = f"{_PERIODS} numbers, at most {', '.join(map(str, sizes))}"
-            raise invalid("durations", "Portraits", allowed, durations)
-        return [start + np.arange(T_u) for start, T_u in zip(self.starts, durations, strict=False)]
 
 
 @cache
