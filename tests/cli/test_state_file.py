@@ -501,6 +501,7 @@ def test_other_files_raise_as_state_file(work, tmp_path):
     code, text = work("status")
     assert code == 2
     assert "must be a file of `qufur ask`" in text
+    assert "of another kind or version (KeyError: 'workbook')" in text
     (tmp_path / "s.qufur").unlink()
     assert "`qufur ask` and `qufur learn` create one." in work("status")[1]
 

@@ -182,7 +182,7 @@ class OneByOneState(State):
     """Base of states in which labels change Δ of later rows, so that rows are decided one by one."""
 
     _derived: Any = None
-    """What Δ is computed from; None after a change, until the next use."""
+    """Quantities that Δ is computed from; None after a change, until the next use."""
 
     def look_ahead(self, X: Floats, *, labels_may_arrive: bool = True) -> Lookahead:
         """Look ahead over the first row alone."""

@@ -44,7 +44,7 @@ class Kind(ABC):
     @property
     @abstractmethod
     def indicators(self) -> list[str]:
-        """What the last inputs indicate: "missing" cells or "known" ones."""
+        """Suffixes of the indicator inputs, which come last: "missing" or "known"."""
 
     @abstractmethod
     def encode(self, batch: Batch, impute: bool) -> Floats:

@@ -19,7 +19,7 @@ from qufur.tables.formats.dialect import with_point
 
 _UNIT = "[€$£¥]|EUR|USD|GBP|CHF|JPY"
 _PLAIN = "plain"
-"""What stands for a unit where a number has no format."""
+"""Placeholder for the unit of a number without a format."""
 _THOUSANDS = "[,'’\u00a0\u202f]"
 _AMOUNT = re.compile(
     rf"([+-]?)\s*({_UNIT})?\s*([+-]?)([0-9]+(?:\.[0-9]*)?|[1-9][0-9]{{0,2}}(?:{_THOUSANDS}[0-9]{{3}})+(?:\.[0-9]+)?)"

@@ -379,8 +379,9 @@ class Workbook:
         content = container.read(path)
         try:
             return cls.from_content(content)
-        except Exception:  # untrusted content can fail in any way
-            received = f"{os.fspath(path)!r}, which is of another kind or version"
+        except Exception as error:  # untrusted content can fail in any way
+            kind = f"of another kind or version ({container.reason(error)})"
+            received = f"{os.fspath(path)!r}, which is {kind}"
             raise invalid("path", "Workbook.load", "a file of `qufur ask`", received) from None
 
     @classmethod

@@ -39,7 +39,7 @@ MEANING: Mapping[str, str] = {
     Scope.ingest.value: "send examples",
     Scope.admin.value: "everything",
 }
-"""What a key with a scope may do, as the list of keys shows it."""
+"""Permissions of each scope, as the list of keys shows them."""
 ADMIN_ONLY = "Only keys with the scope admin can see this."
 FIRST_KEY = "The first key needs the scope admin on all streams: creating other keys requires it."
 templates = Jinja2Templates(HERE / "templates")
