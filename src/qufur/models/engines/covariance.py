@@ -141,7 +141,7 @@ class SequentialCholesky:
         return variance if variance > 0.0 else 0.0  # `max` is slower
 
     def query(self, row: int) -> None:
-        """Query a row."""
+        """Add a row to the queries, and subtract its effect from the covariances of later rows."""
         # Above the diagonal the column is stale: those entries belong to rows already decided.
         column = self._G[:, row].copy()
         blas.dsyr(-1.0 / (1.0 + self.variance(row)), column, lower=1, a=self._G, overwrite_a=1)

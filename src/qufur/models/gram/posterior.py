@@ -41,7 +41,7 @@ class View(ABC):
 
     @abstractmethod
     def update(self, rows: Ints, L: Floats) -> Update:
-        """Return some rows, ready to be absorbed."""
+        """Return the update that adds these rows to M; `L` is the factor of I + their covariances."""
 
     @abstractmethod
     def toward_later(self, queries: Update, rows: Ints) -> Floats:

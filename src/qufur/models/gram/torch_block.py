@@ -80,7 +80,7 @@ class TorchBlock(View):
         return Update(nothing, nothing, L)
 
     def with_rows(self, rows: Ints, L: Any) -> TorchUpdate:
-        """Return some rows, ready to be absorbed, as tensors."""
+        """Return the update that adds these rows to M, as tensors."""
         import torch
 
         L, indices = on_device(L, self.X.device), on_device(rows, self.X.device)
