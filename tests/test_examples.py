@@ -43,7 +43,7 @@ RESULTS = {
     "embeddings.py": r"the report says +69\d 84\d",
     "figure1.py": r"QuFUR +┆ 44\d\.\d +┆ 4\.6",
     "llm_judge.py": r"\n +160 +0\.[78]",
-    "tutorial.py": r"\n[2-6]\d% fewer labels for the same error",
+    "tutorial.py": r"\n[2-6]\d % fewer labels for the same error",
 }
 
 

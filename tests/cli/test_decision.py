@@ -35,7 +35,7 @@ def test_half_the_loss_saves_half_the_labels_if_loss_is_inverse_to_labels():
     assert decision.labels_saved.low < 0.5 < decision.labels_saved.high
     sentence = decision.sentence("100 labels", "qufur ask t.csv --budget 10%")
     loss = r"With 100 labels, Steady's error is \d\d % lower than with random labels \(95 % CI \d\d–\d\d %\)"
-    saved = r"It needs \d\d% fewer labels for the same error \(\d\d% to \d\d%\)"
+    saved = r"It needs \d\d % fewer labels for the same error \(\d\d–\d\d %\)"
     assert re.fullmatch(f"{loss}\\. {saved}\\. Use `qufur ask t.csv --budget 10%`\\.", sentence)
 
 
@@ -44,7 +44,7 @@ def test_half_the_loss_saves_half_the_labels_if_loss_is_inverse_to_labels():
     [
         (1.0, {}, "; the difference is not significant."),
         (1.5, {}, "Random labels are better here. Use `qufur ask --at-random`."),
-        (0.1, {}, "at least 71% fewer labels"),
+        (0.1, {}, "at least 71 % fewer labels"),
         (0.5, {"boosting": 0.42}, "Boosting alone, on random labels, has 0.8"),
         (0.5, {"constant": 0.3}, "The best constant has 0.6"),
         (1.0, {"first": 0.8}, "Labelling only the first rows has 0."),

@@ -278,9 +278,9 @@ class Decision:
     def _saved(self) -> str:
         saved = self.labels_saved
         if not self.exact:
-            return f"It needs at least {saved.value:.0%} fewer labels for the same error."
-        interval = f"{max(saved.low, 0):.0%} to {saved.high:.0%}"
-        return f"It needs {saved.value:.0%} fewer labels for the same error ({interval})."
+            return f"It needs at least {100 * saved.value:.0f} % fewer labels for the same error."
+        interval = f"{100 * max(saved.low, 0):.0f}–{100 * saved.high:.0f} %"
+        return f"It needs {100 * saved.value:.0f} % fewer labels for the same error ({interval})."
 
     def _better_baseline(self) -> str:
         """Name a simpler method with a lower error."""
@@ -295,7 +295,7 @@ class Decision:
 
 
 def _percent(ratio: Interval) -> str:
-    return f"{abs(1 - ratio.value):.0%} {'lower' if ratio.value <= 1 else 'higher'}".replace("%", " %")
+    return f"{100 * abs(1 - ratio.value):.0f} % {'lower' if ratio.value <= 1 else 'higher'}"
 
 
 def _confidence(ratio: Interval) -> str:
