@@ -3,18 +3,22 @@
 import threading
 
 import pytest
+from msgspec import convert
 from tests.service.conftest import opened
 
+from qufur import Learner
 from qufur.service import recorded_answers, views
 from qufur.service.config import StreamConfig
 from qufur.service.erasure import erase
-from qufur.service.examples import Example, read_examples
+from qufur.service.examples import Example, PredictionRequest, read_examples, read_inputs
 from qufur.service.openapi import document
 from qufur.service.recorded_answers import RecordedAnswers
 from qufur.service.service import Service
 from qufur.service.store import Store
 from qufur.service.store.events import Event, Payload
+from qufur.service.stream import Stream
 from qufur.service.views import copy_for_reports
+from qufur.tables import Batch
 
 WRITER = "qufur-writer"
 KINDS = {
@@ -51,6 +55,14 @@ def lease(server, name, count=100, person="ada", **more):
     return answer.json()["rows"]
 
 
+def prediction_inside(stream, body):
+    """Return predictions and Δ of the stream itself, as the writer thread has it."""
+    inputs = read_inputs(stream.config, [convert(each, PredictionRequest) for each in body])
+    learner = stream.workbook.learner
+    X = stream.workbook.encoding.encode(inputs) if isinstance(inputs, Batch) else inputs
+    return list(zip(learner.predict(X).tolist(), learner.uncertainty(X).tolist(), strict=True))
+
+
 @pytest.fixture
 def threads(monkeypatch):
     """Names of the threads of all calls, by the name of the function that reads or computes."""
@@ -72,6 +84,8 @@ def threads(monkeypatch):
         (RecordedAnswers, "answers"),
         (views, "series_of"),
         (views, "report_of"),
+        (Learner, "predict"),
+        (Stream, "digest"),
     ):
         record(owner, name)
     return found
@@ -128,7 +142,11 @@ def test_reads_decode_events_and_compute_reports_outside_the_writer_thread(serve
         answer = server.http.get(path.replace("{stream}", name))
         assert answer.status_code == 200, (path, answer.text)
     assert lease(server, name, 20)
+    assert len(server.http.get(f"/v1/streams/{name}?digest=true").json()["digest"]) == 64
+    assert server.http.post(f"/v1/streams/{name}/predict", json={"x": [0.5, 1.0]}).status_code == 200
     assert threads.keys() >= {
+        "digest",
+        "predict",
         "events",
         "events_at",
         "find",
@@ -138,6 +156,24 @@ def test_reads_decode_events_and_compute_reports_outside_the_writer_thread(serve
         "report_of",
     }
     assert {called: WRITER in by for called, by in threads.items()} == dict.fromkeys(threads, False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_and_digest_outside_the_writer_are_those_of_the_stream(server, stream, kind):
+    name = stream(**KINDS[kind])
+    answers = ask(server, name, kind, 40)
+    for id in list(answers)[:30]:
+        label = "yes" if kind == "records" else 0.5
+        server.http.put(f"/v1/streams/{name}/examples/{id}/label", json={"label": label})
+    settled = server.http.get(f"/v1/streams/{name}?digest=true").json()
+    digest, events = server.app.state.writer.call(
+        lambda service: (service.stream(name).digest(), service.stream(name).seq)
+    )
+    assert (settled["digest"], settled["events"]) == (digest, events)
+    body = [{key: answers[id][key] for key in ("x", "record") if key in answers[id]} for id in answers]
+    predictions = server.http.post(f"/v1/streams/{name}/predict", json=body).json()
+    inside = server.app.state.writer.call(lambda service: prediction_inside(service.stream(name), body))
+    assert [(each["prediction"], each["uncertainty"]) for each in predictions] == inside
 
 
 def test_row_erased_while_it_is_leased_is_not_shown(server, stream, monkeypatch):

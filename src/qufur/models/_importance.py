@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from qufur._internal.tensors import on_host
 from qufur.arrays import Floats, Ints, strip_prefix
 from qufur.models._least_squares_state import LeastSquaresState
+from qufur.models.base import State
 from qufur.models.engines.base import predict_with_arrivals
 from qufur.models.gram.posterior import Posterior
 from qufur.models.lookahead import Arrivals
@@ -43,6 +44,12 @@ class WeightedState(LeastSquaresState):
         super().__init__(model, pending)
         self.importance = importance
         self.weighted: Posterior = model.posterior()
+
+    def frozen(self) -> State:
+        """Return a copy for `predict` and `uncertainty` in another thread, while this state changes."""
+        frozen = cast(WeightedState, super().frozen())
+        frozen.weighted = self.weighted.copy()
+        return frozen
 
     @property
     def predicting(self) -> Posterior:

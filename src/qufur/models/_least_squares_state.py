@@ -90,6 +90,16 @@ class LeastSquaresState(State, Relabels, OnDevice, FreezesDiagnostics):
         model, scores = self.model, self.predicting.scorer()
         return lambda X: model.unscaled(scores(model.features(X)))
 
+    def frozen(self) -> State:
+        """Return a copy for `predict` and `uncertainty` in another thread, while this state changes."""
+        frozen = copy(self)
+        frozen.labelled, frozen.unabsorbed = self.labelled.copy(), [*self.unabsorbed]
+        if self._queried is None:
+            frozen.queried = self._rebuilt()
+        else:
+            frozen.queried = self._queried.copy() if self._has_separate_queried else frozen.labelled
+        return frozen
+
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""
         gram = self._rebuilt() if self._queried is None else self._queried

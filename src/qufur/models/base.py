@@ -165,6 +165,10 @@ class State(ABC):
         """Return a function that predicts from a frozen copy of the current state."""
         return copy.deepcopy(self).predict
 
+    def frozen(self) -> State:
+        """Return a copy for `predict` and `uncertainty` in another thread, while this state changes."""
+        return copy.deepcopy(self, {id(self.model): self.model, id(self.pending): dict(self.pending)})
+
     @abstractmethod
     def uncertainty(self, X: Floats) -> Floats:
         """Return Δ of each row, given every query so far."""

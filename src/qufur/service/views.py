@@ -7,12 +7,14 @@ from collections.abc import Callable
 from copy import copy, deepcopy
 from typing import Any
 
+from qufur._internal.operation import Operation
 from qufur.estimates.timeline import error_at_random
 from qufur.models.capabilities import FreezesDiagnostics, ReportsExperts, ensemble_report
 from qufur.models.diagnostics.fit import Fit
 from qufur.models.ensemble.report import EnsembleReport
 from qufur.service.responses import Expert, Headline, Model, Report, Series, State
 from qufur.service.stream import Stream
+from qufur.workbook import Workbook
 from qufur.workbook.summary import Advice, shifts_of, summary
 
 ADVICE = Advice(
@@ -112,6 +114,14 @@ class FrozenDiagnostics(ReportsExperts):
     def ensemble_report(self) -> EnsembleReport | None:
         """Return the report of the experts."""
         return self.experts
+
+
+def copy_for_predictions(stream: Stream) -> Workbook:
+    """Return a copy of the workbook that only predicts; called in the writer thread."""
+    workbook, learner = copy(stream.workbook), copy(stream.workbook.learner)
+    learner.state, learner._operation = learner.state.frozen(), Operation()
+    workbook.learner = learner
+    return workbook
 
 
 def copy_for_reports(stream: Stream) -> Stream:

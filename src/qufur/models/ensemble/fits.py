@@ -224,8 +224,7 @@ class FitSchedule:
 
     def predict(self, X: Floats) -> Floats:
         """Return the unclipped output of each expert for each row: (rows, experts, outputs)."""
-        for speed in [speed for speed, job in self._jobs.items() if not job.is_repeat]:
-            self._experts.load_from(speed, self._jobs.pop(speed).run().experts)
+        self.run_due_jobs()
         outputs = self._experts.predict(X, self._units.transform(X))
         slow_unfitted = "slow" in self._jobs or not self.fitted["slow"]
         if self._deferred and slow_unfitted and self._has_quick_fit:
@@ -235,6 +234,17 @@ class FitSchedule:
             mean = np.average(outputs[:, :quick], axis=1, weights=weights if weights.any() else None)
             outputs[:, quick:] = mean[:, None]
         return outputs
+
+    def run_due_jobs(self) -> None:
+        """Run the fits that the next prediction needs."""
+        for speed in [speed for speed, job in self._jobs.items() if not job.is_repeat]:
+            self._experts.load_from(speed, self._jobs.pop(speed).run().experts)
+
+    @property
+    def shared_parts(self) -> list[Any]:
+        """Parts that never change, or that no prediction uses; a frozen copy shares them."""
+        experts = [*self._experts.quick, *self._experts.slow, self._unfitted]
+        return [*experts, *self._jobs.values(), self.records]
 
     @property
     def _has_quick_fit(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
@@ -127,6 +128,18 @@ class EnsembleState(
         """Return Δ of each row, given every query so far."""
         label_free = self.model.tags.label_free
         return self.leverage.uncertainty(X) if label_free else margin_uncertainty(self.outputs(X))
+
+    def frozen(self) -> State:
+        """Return a copy for reads in another thread; it shares the fitted experts, which never change."""
+        shared: list[Any] = [self.model, self.labelled]
+        if self._schedule is not None:
+            self._schedule.run_due_jobs()
+            shared += self._schedule.shared_parts
+        pending = {id(self.pending): dict(self.pending)}
+        frozen = copy.deepcopy(self, pending | {id(part): part for part in shared})
+        if self.model.tags.label_free and self.scaling.dim:
+            _ = frozen.leverage.inputs  # built now: the rows may change later
+        return frozen
 
     def predict_next(self, x: Floats, square: float) -> tuple[float, float]:
         """Return the prediction and Δ of the next input of the stream; `square` is not used."""

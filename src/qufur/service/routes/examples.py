@@ -9,16 +9,16 @@ import numpy as np
 
 from qufur.arrays import Floats
 from qufur.errors import invalid
-from qufur.service import examples
+from qufur.service import examples, views
 from qufur.service.auth import Scope
 from qufur.service.config import StreamConfig
 from qufur.service.http import ApiRequest, MalformedError, decode
 from qufur.service.recorded_answers import AnswerBody
 from qufur.service.responses import Learned, Prediction
 from qufur.service.routing import NPY, Header, Operation, Routes
-from qufur.service.stream import Stream
 from qufur.service.writer import Ask
 from qufur.tables import Batch
+from qufur.workbook import Workbook
 
 routes = Routes(prefix="/v1/streams/{stream}", tag="examples")
 EXAMPLES: Any = examples.Example | list[examples.Example]
@@ -85,7 +85,8 @@ async def predict(request: ApiRequest, stream: str) -> Prediction | list[Predict
         inputs = examples.read_inputs(config, listed)
     if not len(inputs):
         return []
-    predictions = await request.in_writer(lambda service: _predict(service.stream(stream), inputs))
+    workbook = await request.in_writer(lambda service: views.copy_for_predictions(service.stream(stream)))
+    predictions = await request.read(lambda store: _predict(workbook, inputs))
     return predictions[0] if is_single else predictions
 
 
@@ -136,9 +137,9 @@ def _consecutive(request: ApiRequest, count: int) -> list[str]:
     return [examples.as_id(f"{prefix}{number}") for number in range(int(first), int(first) + count)]
 
 
-def _predict(stream: Stream, inputs: Floats | Batch) -> list[Prediction]:
-    learner = stream.workbook.learner
-    X = stream.workbook.encoding.encode(inputs) if isinstance(inputs, Batch) else inputs
+def _predict(workbook: Workbook, inputs: Floats | Batch) -> list[Prediction]:
+    learner = workbook.learner
+    X = workbook.encoding.encode(inputs) if isinstance(inputs, Batch) else inputs
     if learner.dim is None:  # before the first example the number of inputs is unknown
         return [Prediction(None, None)] * len(X)
     return list(map(Prediction, learner.predict(X).tolist(), learner.uncertainty(X).tolist()))
