@@ -72,6 +72,7 @@ def opened(browser, address):
         if path.endswith("/label") and page.url.endswith("/label"):
             page.fill("#own-name", name)
             page.keyboard.press("Enter")
+            page.wait_for_function("localStorage.getItem('name')")  # before a test loads the page again
         return page
 
     yield open_page
