@@ -61,7 +61,7 @@ class Block:
     query, probability
         The decision and its probability for each row.
     queries
-        Records of the queried rows; the learner adds what it knows later.
+        Records of the queried rows; `Learner._finish` adds prediction and largest loss.
     offers
         One offer of the rule for each segment between two of its updates.
     """

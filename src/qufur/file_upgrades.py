@@ -48,9 +48,10 @@ def _version_3(header: dict[str, Any], tensors: Arrays, model: Model) -> Content
     """
     ids, ledger, state = header["ids"], dict(header["ledger"]), dict(header["state"])
     stored = state.pop("pending")
-    if not ids == ledger.pop("open") or not set(ids) == set(stored) or len(stored) != len(ids):
+    position = {id: index for index, id in enumerate(stored)}
+    if ids != ledger.pop("open") or set(ids) != position.keys() or len(stored) != len(ids):
         raise invalid("ids", "the file", "the outstanding queries", "others in the state of the model")
-    order = np.array([stored.index(id) for id in ids], dtype=np.int64)
+    order = np.array([position[id] for id in ids], dtype=np.int64)
     prediction, probability, largest_loss = tensors.pop("ledger.open").T
     columns = {
         "prediction": prediction,

@@ -25,7 +25,7 @@ NUMBERS = (
 )
 """Fields that a file stores as columns of one array, in this order."""
 UNKNOWN_TIME = -1
-"""Query time in files of a query without one."""
+"""Value in files for a query whose time is unknown."""
 
 
 @dataclass(slots=True, eq=False)

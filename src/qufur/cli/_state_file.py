@@ -112,7 +112,7 @@ def tables_at(data: Path) -> dict[str, Path]:
 
 
 def register_tables(workbook: Workbook, data: Path) -> None:
-    """Register the files of a table before its rows are processed; raise an error if one was before."""
+    """Register the files of a table before its rows are processed; raise an error for a known file."""
     for file in files_at(data):
         workbook.register_table(digest_of(file), file.name)
 

@@ -128,7 +128,7 @@ class Calls:
             self._running[self._make(request)] = request, attempt
 
     def _earliest_start(self, starting: int) -> float:
-        """Return the time of the start after the `starting` ones; ∞ if it depends on a running call."""
+        """Return when a call may start after `starting` others; ∞ if that depends on a running call."""
         has_job = len(self._running) + starting < self.limits.jobs
         if not self._pending or not has_job or not self._log.affords(starting + 1):
             return math.inf

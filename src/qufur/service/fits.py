@@ -254,7 +254,7 @@ def _start_process() -> Process:
 
 
 def _read_jobs(source: BinaryIO, fits: queue.SimpleQueue[Frame]) -> None:
-    """Queue jobs, also during a fit: this notices the end of the parent immediately, for any reason."""
+    """Queue jobs, also during a fit, so that this thread notices the end of the parent immediately."""
     try:
         while True:
             fits.put(read_frame(source))

@@ -76,7 +76,7 @@ class Operation:
     Parameters
     ----------
     scope
-        Scope that a key needs. None: the handler authorizes the request itself.
+        Scope that a key needs. None must be explicit: the handler then checks the key, or needs none.
     stream
         Stream that the scope refers to, if the path does not name it.
     example
@@ -91,7 +91,7 @@ class Operation:
         Status codes of success.
     """
 
-    scope: auth.Scope | None = None
+    scope: auth.Scope | None
     stream: str | None = None
     example: Any = None
     inputs: Any = None

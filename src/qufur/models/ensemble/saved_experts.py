@@ -28,10 +28,9 @@ def match_experts(arrays: Tensors, stored: Sequence[str], names: Sequence[str]) 
         if name in arrays:
             matched[name] = _with_zero(arrays[name])[..., columns]
     weights = matched[f"{WEIGHTS}.weights"]
-    # If the experts with weight are gone, the others start with equal weights.
-    matched[f"{WEIGHTS}.weights"] = (weights if weights.any() else weights + 1) / (
-        weights.sum() or len(names)
-    )
+    if not weights.any():  # the experts with weight are gone
+        weights = np.ones(len(names))
+    matched[f"{WEIGHTS}.weights"] = weights / weights.sum()
     total, losses, leads, labels = np.split(arrays[f"{RECORD}.sums"], [1, count + 2, 2 * count + 2])
     parts = total, losses[columns], losses[-1:], _with_zero(leads)[columns], labels
     matched[f"{RECORD}.sums"] = np.concatenate(parts)

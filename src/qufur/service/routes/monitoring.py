@@ -37,13 +37,13 @@ BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0)
 """Upper bounds of the latency histogram, in seconds."""
 
 
-@routes.add("GET /healthz", Operation())
+@routes.add("GET /healthz", Operation(None))
 async def alive(request: ApiRequest) -> Status:
     """Check that the process is running. Always returns `alive`."""
     return Status("alive")
 
 
-@routes.add("GET /readyz", Operation())
+@routes.add("GET /readyz", Operation(None))
 async def ready(request: ApiRequest) -> Status:
     """Check that the service accepts requests. Returns `ready`, or 503 with the reason."""
     if not request.writer.is_ready:

@@ -60,7 +60,7 @@ async def create(request: ApiRequest, body: StreamConfig) -> State:
     return status
 
 
-@routes.add("GET", Operation())
+@routes.add("GET", Operation(None))
 async def listed(request: ApiRequest) -> States:
     """List the streams that the key can access, with their status."""
     key = request.authenticate()
@@ -78,7 +78,7 @@ def _check_viewer(key: Key, stream: str | None) -> None:
     key.check(Scope.label if Scope.label in key.scopes else Scope.read, stream)
 
 
-@routes.add("GET /{stream}", Operation(parameters=[Flag("digest", "Add the digest of the state.")]))
+@routes.add("GET /{stream}", Operation(None, parameters=[Flag("digest", "Add the digest of the state.")]))
 async def one(request: ApiRequest, stream: str, digest: bool) -> State:
     """Return the status of a stream in numbers. `?digest=true` adds the digest of its state."""
     _check_viewer(request.authenticate(), stream)
