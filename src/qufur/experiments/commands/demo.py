@@ -178,7 +178,9 @@ def _compare(result: Result) -> list[str]:
         lines.append(f"{name:<18}{f'{bought:.0f} of {budget}':>8}{error:>12.1%}   {parts}")
     task = Task("demo", study.turning_digits, lambda _: study.experts(), ERROR_RATE)
     decision = Decision.of(Comparison(task, runs, {}, np.nan), OURS, study.SHARE)
-    return [header, *lines, *textwrap.wrap(decision.finding(f"{budget} labels"), WIDTH)]
+    # `textwrap` keeps a number and its % on one line if a no-break space joins them.
+    finding = decision.finding(f"{budget} labels").replace(" %", "\u00a0%")
+    return [header, *lines, *(line.replace("\u00a0", " ") for line in textwrap.wrap(finding, WIDTH))]
 
 
 def _describe_shifts(alarms: Sequence[Sequence[int]]) -> str:
